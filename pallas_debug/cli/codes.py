@@ -1,0 +1,37 @@
+"""Exit codes, and which one a recording deserves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pallas_debug import views
+
+CLEAN = 0
+FINDINGS = 1
+USAGE = 2
+UNSUPPORTED = 3
+SCRIPT_FAILED = 4
+
+ABOUT_OURSELVES = "PD9"
+
+
+def verdict(trace: Any, report: Any, *, failed: bool, refusals_only: bool) -> int:
+    """The exit code of a recording.
+
+    Args:
+      trace: What was recorded.
+      report: What the checks say of it.
+      failed: Whether the script ended with an error or an exit code.
+      refusals_only: Count what JAX would refuse, whatever its severity, and only that.
+    """
+    if refusals_only:
+        wrong = [one for one in report.findings if views.is_refusal(one)]
+    else:
+        wrong = [one for one in report.errors if one.code[:3] != ABOUT_OURSELVES]
+    if wrong:
+        return FINDINGS
+    if any(launch.outcome.kind == "unsupported" for launch in trace.launches):
+        return UNSUPPORTED
+    if failed:
+        return SCRIPT_FAILED
+    return CLEAN if trace.launches else USAGE

@@ -1,0 +1,123 @@
+"""Runs somebody's script as `__main__` without losing what it did, however it ends.
+
+A script may return, raise, call `sys.exit`, or call `os._exit` from any thread. The
+last one ends the process at once, so it is replaced while the script runs: the
+recording is closed and reported first, and then the process ends as the script wished.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import runpy
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pallas_debug import errors, tracebacks
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a script ended.
+
+    Attributes:
+      how: `returned`, `sys.exit`, `os._exit`, `raised`, or `interrupted`.
+      code: The exit code that Python would have given.
+      error: The exception, in one line; empty if none.
+    """
+
+    how: str = "returned"
+    code: int = 0
+    error: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether Python itself would report a failure."""
+        return self.code != 0
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"the script {self.how} {self.error}"
+        return f"the script ended by {self.how} with code {self.code}"
+
+
+def exit_code(stop: SystemExit) -> int:
+    """The process's code of a SystemExit; a text is printed, as Python does."""
+    if stop.code is None or isinstance(stop.code, int):
+        return stop.code or 0
+    print(stop.code, file=sys.stderr)
+    return 1
+
+
+@contextlib.contextmanager
+def as_main(path: pathlib.Path, words: Sequence[str]) -> Iterator[None]:
+    """`sys.argv` and `sys.path` as `python path words…` would set them."""
+    argv, search = sys.argv[:], sys.path[:]
+    sys.argv = [str(path), *words]
+    sys.path.insert(0, str(path.parent))
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, search
+
+
+@contextlib.contextmanager
+def reported_exit(report: Callable[[Ending, bool], int]) -> Iterator[None]:
+    """Lets `report` speak before any `os._exit` of this process.
+
+    Args:
+      report: Called with the ending and with whether this is the main thread; returns
+        the code to exit with.
+    """
+    real, process = os._exit, os.getpid()
+
+    def replaced(status: int) -> NoReturn:
+        if os.getpid() != process:  # a forked child has its own end
+            real(status)
+        os._exit = real
+        is_main = threading.current_thread() is threading.main_thread()
+        try:
+            code = report(Ending(how="os._exit", code=status), is_main)
+        except BaseException:
+            traceback.print_exc()
+            code = status or 1
+        sys.stdout.flush()
+        sys.stderr.flush()
+        real(code)
+
+    os._exit = replaced
+    try:
+        yield
+    finally:
+        os._exit = real
+
+
+def run(path: pathlib.Path, words: Sequence[str]) -> Ending:
+    """Runs the script to its end, which is told and not raised."""
+    try:
+        with as_main(path, words):
+            runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as stop:
+        return Ending(how="sys.exit", code=exit_code(stop))
+    except KeyboardInterrupt:
+        return Ending(how="interrupted", code=130)
+    except errors.PallasDebugError:
+        raise
+    except Exception as error:
+        show(error)
+        return Ending(how="raised", code=1, error=f"{type(error).__name__}: {error}")
+    return Ending()
+
+
+def show(error: BaseException) -> None:
+    """Prints a traceback that begins in the script."""
+    tracebacks.trim(error)
+    entry: Any = error.__traceback__
+    while entry and "runpy" in entry.tb_frame.f_code.co_filename:
+        entry = entry.tb_next
+    traceback.print_exception(type(error), error, entry)

@@ -1,0 +1,85 @@
+"""What a user may name: a script, `file.py:function`, or `module:function`."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pathlib
+import runpy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from pallas_debug import errors
+
+WANTED = "script.py, file.py:function or module:function"
+
+
+def script(text: str) -> pathlib.Path | None:
+    """The script that `text` names, None where it names a function."""
+    path = pathlib.Path(text)
+    if path.is_file():
+        return path.resolve()
+    if text.endswith(".py"):
+        raise errors.BadOption(
+            option="target", value=text, accepted="a file that exists"
+        )
+    return None
+
+
+def function(text: str) -> Callable[[], Any]:
+    """The function that `text` names; it must be callable without arguments."""
+    home, _, name = text.rpartition(":")
+    if not home or not name.isidentifier():
+        raise errors.BadOption(option="target", value=text, accepted=WANTED)
+    names = _names_of_file(home) if home.endswith(".py") else _names_of_module(home)
+    if name not in names:
+        known = [n for n, value in names.items() if inspect.isfunction(value)]
+        raise errors.BadOption(option="target", value=name, accepted=known or WANTED)
+    found = names[name]
+    if not callable(found) or _needs_arguments(found):
+        raise errors.BadOption(
+            option="target",
+            value=text,
+            accepted="a function without arguments that launches the kernel, "
+            "or returns `(fn, args)`",
+        )
+    return found
+
+
+def called(found: Callable[[], Any]) -> Any:
+    """Calls the function, and what it returns if that is `(fn, args[, kwargs])`."""
+    result = found()
+    if isinstance(result, tuple) and len(result) in (2, 3) and callable(result[0]):
+        return result[0](*result[1], **(result[2] if len(result) == 3 else {}))
+    return result
+
+
+def _names_of_file(text: str) -> dict[str, Any]:
+    path = script(text)
+    assert path is not None, "a name with .py is a file or raised"
+    sys.path.insert(0, str(path.parent))
+    return runpy.run_path(str(path), run_name=path.stem)
+
+
+def _names_of_module(text: str) -> dict[str, Any]:
+    sys.path.insert(0, str(pathlib.Path.cwd()))
+    try:
+        return vars(importlib.import_module(text))
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] != text.partition(".")[0]:
+            raise
+        raise errors.BadOption(
+            option="target", value=text, accepted="a module that can be imported here"
+        ) from None
+
+
+def _needs_arguments(found: Any) -> bool:
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(
+        p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        for p in parameters
+    )

@@ -1,0 +1,142 @@
+"""What the code says (`Kernel`) and everything needed to run it (`Launch`).
+
+Plain frozen data without JAX and without a result of any run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from pallas_debug.ir.loc import Loc
+from pallas_debug.ir.tape import Scope, Tape
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buffer:
+    """A declared piece of memory.
+
+    Attributes:
+      name: The parameter's name in the user's kernel.
+      space: `gmem smem tmem regs barrier` (Mosaic GPU), `hbm any vmem smem semaphore`
+        (TPU), `any` for a generic kernel.
+      shape: Logical shape (without tiling and swizzle).
+      dtype: NumPy or ml_dtypes name; `barrier`, `cluster_barrier`, `semaphore`,
+        `dma_semaphore`, `barrier_semaphore` for synchronization objects.
+      scope: Who owns an instance: `launch`, `block` or `thread`.
+      params: E.g. `num_arrivals`, `orders_tensor_core`, `transforms` (physical layout).
+    """
+
+    name: str
+    space: str
+    shape: tuple[int, ...]
+    dtype: str
+    scope: str = "launch"
+    params: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+    loc: int = -1
+
+    @property
+    def is_sync(self) -> bool:
+        """Whether this is a barrier or a semaphore."""
+        return self.dtype.endswith(("barrier", "semaphore"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """The launch grid.
+
+    Attributes:
+      shape: Sizes; None where the size is a traced value.
+      names: Axis names, or empty.
+      cluster: Cluster sizes; `cluster_names` names them.
+      threads: Threads (warpgroups) of a block; `thread_name` names their axis.
+      semantics: `parallel | arbitrary | …` for each axis, where the kernel says so.
+    """
+
+    shape: tuple[int | None, ...] = ()
+    names: tuple[str, ...] = ()
+    cluster: tuple[int, ...] = ()
+    cluster_names: tuple[str, ...] = ()
+    threads: int = 1
+    thread_name: str = ""
+    semantics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Kernel:
+    """A lowered kernel.
+
+    Attributes:
+      name: Name of the user's function.
+      backend: `mosaic_gpu | tpu | triton | generic`.
+      tape: The instructions; a thread starts at `entry`.
+      registers: How many registers a thread has.
+      arguments: Registers that hold the argument references at the start, in the order
+        of `buffers`.
+      buffers: One declaration for each argument of the launch: scalar-prefetch
+        operands, inputs, outputs.
+      num_scalars, num_inputs, num_outputs: How `buffers` splits.
+      aliases: Pairs `(index in buffers of an input, number of an output)`.
+      facts: What static checks need and the tape does not show, e.g. `interpret`,
+        `dynamic_grid`, `scalar_prefetch`, `mpmd_scratch`, `jax_version`.
+    """
+
+    name: str
+    backend: str
+    tape: Tape
+    entry: int = 0
+    registers: int = 0
+    arguments: tuple[int, ...] = ()
+    buffers: tuple[Buffer, ...] = ()
+    num_scalars: int = 0
+    num_inputs: int = 0
+    num_outputs: int = 0
+    grid: Grid = Grid()
+    aliases: tuple[tuple[int, int], ...] = ()
+    locs: tuple[Loc, ...] = ()
+    scopes: tuple[Scope, ...] = (Scope(kind="kernel", name="", parent=-1),)
+    loc: int = -1
+    facts: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of what is executed: equal for kernels that behave equally."""
+        digest = hashlib.sha256()
+        digest.update(repr((self.name, self.backend, self.buffers, self.grid)).encode())
+        for instr in self.tape:
+            line = (instr.op, instr.outs, instr.targets, instr.text, instr.loc)
+            digest.update(repr(line).encode())
+        return digest.hexdigest()[:16]
+
+    def loc_of(self, instr: int) -> Loc | None:
+        """The user's source line of an instruction, None if unknown."""
+        if not 0 <= instr < len(self.tape) or self.tape[instr].loc < 0:
+            return self.locs[self.loc] if self.loc >= 0 else None
+        return self.locs[self.tape[instr].loc]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Launch:
+    """A kernel with its arguments: everything needed to run, and nothing else.
+
+    Attributes:
+      arguments: Scalar-prefetch operands and inputs, in the order of `kernel.buffers`.
+      grid: Concrete grid sizes.
+      axes: Sizes of the enclosing device mesh axes; `device` is this device's place.
+      chip: Name of the chip that is pretended, e.g. `h100`.
+    """
+
+    kernel: Kernel
+    arguments: tuple[np.ndarray, ...]
+    grid: tuple[int, ...]
+    axes: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    device: Mapping[str, int] = field(default_factory=lambda: EMPTY)
+    chip: str = ""

@@ -1,0 +1,86 @@
+"""Where in the user's source an equation comes from.
+
+Turns JAX's tracebacks into `ir.Loc`. Finds, never guesses: where an equation carries no
+frame of the user's, the caller says which enclosing equation it belongs to.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import types
+from typing import Any
+
+from pallas_debug.ir.loc import Loc, source_text
+from pallas_debug.jaxlink import privates
+
+# Kernels that JAX ships count as library code for JAX and as kernels for us.
+SHIPPED = os.path.join("jax", "experimental", "pallas", "ops") + os.sep
+OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+# A statement that spans more lines is shown by its first ones.
+MAX_LINES = 12
+
+
+def user_loc(source_info: Any, fallback: Loc | None = None) -> Loc | None:
+    """The innermost line of kernel code behind an equation, else `fallback`.
+
+    Kernel code is the user's, or that of a kernel shipped with JAX.
+    """
+    return _innermost(source_info.traceback, True) or fallback
+
+
+def call_loc(source_info: Any, fallback: Loc | None = None) -> Loc | None:
+    """The user's line that made a call, also when a shipped kernel lies between."""
+    traceback = source_info.traceback
+    return _innermost(traceback, False) or fallback or _innermost(traceback, True)
+
+
+def current_loc() -> Loc | None:
+    """The user's line that is running: for what JAX does at once, without a traceback."""
+    frame: types.FrameType | None = sys._getframe()
+    while frame is not None:
+        if _origin(frame.f_code.co_filename) == "user":
+            return _loc(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
+        frame = frame.f_back
+    return None
+
+
+@functools.lru_cache(maxsize=16384)
+def _innermost(traceback: Any, shipped_too: bool) -> Loc | None:
+    if traceback is None:
+        return None
+    codes, offsets = traceback.raw_frames()
+    for code, offset in zip(codes, offsets, strict=True):
+        origin = _origin(code.co_filename)
+        if origin == "ours":
+            return None  # what lies outside called the debugger, not the kernel
+        if origin == "user" or (origin == "shipped" and shipped_too):
+            # Python calls two code objects equal that differ in their file alone.
+            return _loc(code.co_filename, code, offset)
+    return None
+
+
+@functools.lru_cache(maxsize=4096)
+def _origin(file: str) -> str:
+    if file.startswith(OURS):
+        return "ours"
+    if SHIPPED in file:
+        return "shipped"
+    return "user" if privates.is_user_filename(file) else "library"
+
+
+@functools.lru_cache(maxsize=16384)
+def _loc(file: str, code: types.CodeType, offset: int) -> Loc:
+    frame = privates.raw_frame_to_frame(code, offset)
+    line, end_line = frame.start_line, frame.end_line
+    shown = min(end_line, line + MAX_LINES - 1)
+    return Loc(
+        file=file,
+        line=line,
+        function=code.co_name,
+        column=frame.start_column,
+        end_line=end_line,
+        text=source_text(file, line, shown),
+    )

@@ -1,0 +1,279 @@
+"""A captured launch to a `Kernel`: arguments, grid, body.
+
+Two front doors (`pallas_call`, `mpmd_map`), two shapes of kernel: a core that loops
+over the grid with windows, or a grid of blocks that each run the body once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.jaxlink import blocks, control, refs, translate, versions
+from pallas_debug.jaxlink.backends import backend_of
+from pallas_debug.jaxlink.capture import LaunchCall
+from pallas_debug.jaxlink.lowering import Lowering
+from pallas_debug.jaxlink.translate.pallas import debug_names
+
+__all__ = ["control", "lower", "translate"]
+
+
+def lower(
+    call: LaunchCall, *, exact: bool = False, target: str | None = None
+) -> ir.Kernel:
+    """Lowers a launch to a kernel; the grid may still have unknown sizes.
+
+    Args:
+      call: The captured launch.
+      exact: Evaluate pure ops as op-by-op JAX does.
+      target: `gpu` or `tpu`, of the chip that the user asked for; decides what a
+        generic kernel is meant for.
+    """
+    backend = backend_of(call, target)
+    lw = Lowering(call, backend, exact)
+    if call.primitive == "pallas_call":
+        kernel = _pallas_call(lw, call)
+    else:
+        kernel = _mesh_call(lw, call)
+    return kernel
+
+
+def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
+    p = call.params
+    gm = p["grid_mapping"]
+    body, _ = versions.open_jaxpr(p["jaxpr"])
+    lw.grid = _grid(gm, p.get("compiler_params"))
+    lw.vmapped = tuple(gm.vmapped_dims)
+    n_scalars, n_in, n_out = gm.num_index_operands, gm.num_inputs, gm.num_outputs
+    names = _names(body, n_scalars, n_in, n_out)
+    arrays = _arrays(lw, gm, body, names)
+    arguments = [lw.register() for _ in arrays]
+    scalars = arguments[:n_scalars]
+    aliases = tuple(
+        (i - gm.num_dynamic_grid_bounds, o) for i, o in p["input_output_aliases"]
+    )
+    preloaded = {o for _, o in aliases}
+    operands = [
+        blocks.Operand(
+            array=arguments[n_scalars + k],
+            mapping=m,
+            name=names[n_scalars + k],
+            is_output=k >= n_in,
+            slot=k,
+            preload=k >= n_in and (k - n_in) in preloaded,
+        )
+        for k, m in enumerate(gm.block_mappings)
+    ]
+    scratch = _scratch(lw, body, n_scalars + n_in + n_out)
+    if lw.backend == "triton":
+        _blocks_body(lw, body, operands, scalars, scratch)
+    else:
+        _core_body(lw, body, operands, scalars, scratch)
+    _finish(lw)
+    return _kernel(
+        lw, arguments, arrays, (n_scalars, n_in, n_out), aliases,
+        _facts(lw, call, dynamic_grid=gm.num_dynamic_grid_bounds > 0,
+               scalar_prefetch=n_scalars, real_blocks=_real_blocks(gm)),
+    )  # fmt: skip
+
+
+def _core_body(
+    lw: Lowering,
+    body: Any,
+    operands: Sequence[blocks.Operand],
+    scalars: Sequence[ir.Operand],
+    scratch: Sequence[ir.Operand],
+) -> None:
+    """One core walks the grid in order; blocks are copied in and out."""
+    before = lw.enter("grid", "grid")
+    top = lw.here
+    ids = lw.emit("grid.next", results=len(lw.grid.shape), targets=[-1], sync=True)
+    lw.grid_ids = ids
+    windows = [blocks.window(lw, op, ids, scalars) for op in operands]
+    lw.jaxpr(body, [*scalars, *windows, *scratch])
+    lw.jump(top)
+    lw.patch(top, lw.here)
+    lw.scope = before
+    copied = [op for op in operands if not blocks.is_in_place(lw, op.mapping)]
+    lw.emit(
+        "window.flush",
+        params={
+            "slots": tuple(op.slot for op in copied if op.is_output),
+            "inputs": tuple(op.slot for op in copied if not op.is_output),
+        },
+        sync=True,
+    )
+
+
+def _blocks_body(
+    lw: Lowering,
+    body: Any,
+    operands: Sequence[blocks.Operand],
+    scalars: Sequence[ir.Operand],
+    scratch: Sequence[ir.Operand],
+) -> None:
+    """Every grid point is a program of its own; blocks are parts of the arrays."""
+    ids = [
+        lw.emit("grid.id", results=1, params={"axis": f"#{axis}"})[0]
+        for axis in range(len(lw.grid.shape))
+    ]
+    lw.grid_ids = tuple(ids)
+    windows = [blocks.window(lw, op, ids, scalars) for op in operands]
+    lw.jaxpr(body, [*scalars, *windows, *scratch])
+
+
+def _scratch(lw: Lowering, body: Any, first: int) -> tuple[ir.Operand, ...]:
+    names = debug_names(body, 0)
+    decls = tuple(
+        refs.declare(lw, names[first + i] or f"scratch{i}", v.aval, (), "launch")
+        for i, v in enumerate(body.invars[first:])
+    )
+    if not decls:
+        return ()
+    params = {"decls": decls, "users": 1}
+    return lw.emit("scope.alloc", results=len(decls), params=params, sync=True)
+
+
+def _mesh_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
+    """`mpmd_map` and `core_map`: a mesh of blocks (GPU) or cores (TPU)."""
+    p = call.params
+    mesh = p["meshes"][0] if "meshes" in p else p["mesh"]
+    jaxpr = p["jaxprs"][0] if "jaxprs" in p else p["jaxpr"]
+    body, _ = versions.open_jaxpr(jaxpr)
+    lw.grid = _mesh_grid(mesh)
+    n_in, n_out = len(call.in_avals), len(call.out_avals)
+    names = _names(body, 0, n_in, n_out)
+    arrays = tuple(
+        refs.declare(lw, names[i], v.aval, (), "launch")
+        for i, v in enumerate(body.invars[: n_in + n_out])
+    )
+    arguments = [lw.register() for _ in arrays]
+    scratch = _scratch(lw, body, n_in + n_out)
+    lw.jaxpr(body, [*arguments, *scratch])
+    if scratch:
+        lw.emit("scope.free", scratch, params={"users": 1}, sync=True)
+    _finish(lw)
+    aliases = tuple(dict(p.get("input_output_aliases") or {}).items())
+    facts = _facts(
+        lw, call, mpmd_scratch=len(scratch), mesh=type(mesh).__name__, cores=True
+    )
+    return _kernel(lw, arguments, arrays, (0, n_in, n_out), aliases, facts)
+
+
+def _finish(lw: Lowering) -> None:
+    """The body's end, then the routines of asynchronous operations."""
+    lw.emit("ir.return")
+    while lw.agents:
+        lw.agents.pop(0)()
+
+
+def _kernel(
+    lw: Lowering,
+    arguments: Sequence[ir.Reg],
+    arrays: tuple[ir.Buffer, ...],
+    counts: tuple[int, int, int],
+    aliases: tuple[tuple[int, int], ...],
+    facts: dict[str, Any],
+) -> ir.Kernel:
+    return ir.Kernel(
+        name=lw.call.name,
+        backend=lw.backend,
+        tape=tuple(lw.tape),
+        registers=lw.registers,
+        arguments=tuple(r.number for r in arguments),
+        buffers=arrays,
+        num_scalars=counts[0],
+        num_inputs=counts[1],
+        num_outputs=counts[2],
+        grid=lw.grid,
+        aliases=aliases,
+        locs=tuple(lw.locs),
+        scopes=tuple(lw.scopes),
+        loc=0 if lw.call.loc is not None else -1,
+        facts=facts,
+    )
+
+
+def _facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
+    return {
+        "jax_version": jax.__version__,
+        "interpret": call.interpret,
+        "primitive": call.primitive,
+        **more,
+    }
+
+
+def _real_blocks(gm: Any) -> int:
+    return sum(not m.has_trivial_window() for m in gm.block_mappings)
+
+
+def _names(body: Any, n_scalars: int, n_in: int, n_out: int) -> list[str]:
+    """The user's parameter names, else `in0`, `out0`, …"""
+    names = debug_names(body, 0)
+    for i in range(n_scalars + n_in + n_out):
+        k = i - n_scalars
+        default = f"scalar{i}" if k < 0 else f"in{k}" if k < n_in else f"out{k - n_in}"
+        names[i] = names[i] or default
+    return names
+
+
+def _arrays(
+    lw: Lowering, gm: Any, body: Any, names: list[str]
+) -> tuple[ir.Buffer, ...]:
+    decls = [
+        refs.declare(lw, names[i], v.aval, (), "launch")
+        for i, v in enumerate(body.invars[: gm.num_index_operands])
+    ]
+    for k, mapping in enumerate(gm.block_mappings):
+        aval = mapping.array_aval
+        decls.append(
+            refs.declare(lw, names[len(decls)], _array_ref(aval, mapping), (), "launch")
+        )
+        del k
+    return tuple(decls)
+
+
+def _array_ref(aval: Any, mapping: Any) -> Any:
+    """The whole array as a reference type."""
+    return refs.ArrayRef(
+        shape=tuple(aval.shape),
+        dtype=aval.dtype,
+        space=refs.space_of(mapping.transformed_block_aval, "any"),
+    )
+
+
+def _grid(gm: Any, compiler_params: Any) -> ir.Grid:
+    names, shape = [], []
+    for size in gm.grid:
+        if isinstance(size, tuple):
+            names.append(str(size[0]))
+            size = size[1]
+        shape.append(int(size) if isinstance(size, (int, np.integer)) else None)
+    if gm.grid_names:
+        names = [str(n) for n in gm.grid_names]
+    semantics = getattr(compiler_params, "dimension_semantics", None) or ()
+    return ir.Grid(
+        shape=tuple(shape),
+        names=tuple(names),
+        semantics=tuple(str(getattr(s, "name", s)).lower() for s in semantics),
+    )
+
+
+def _mesh_grid(mesh: Any) -> ir.Grid:
+    if type(mesh).__name__ == "Mesh":
+        return ir.Grid(
+            shape=tuple(int(s) for s in mesh.grid),
+            names=tuple(map(str, mesh.grid_names)),
+            cluster=tuple(int(s) for s in mesh.cluster or ()),
+            cluster_names=tuple(map(str, mesh.cluster_names or ())),
+            threads=int(mesh.num_threads or 1),
+            thread_name=str(mesh.thread_name or ""),
+        )
+    shape = dict(mesh.shape)
+    return ir.Grid(
+        shape=tuple(int(s) for s in shape.values()), names=tuple(map(str, shape))
+    )

@@ -1,0 +1,232 @@
+"""Builds a tape: registers, source locations, scopes, labels, and the equation loop.
+
+One translator a primitive (`@translate`) says how its equation becomes instructions;
+pure primitives need none, `evaluate` knows them. Nothing here runs a kernel.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.ir.kernel import EMPTY
+from pallas_debug.jaxlink import locations, ops, privates, versions
+from pallas_debug.jaxlink.evaluate import evaluate
+
+Translator = Callable[["Lowering", Any, list[ir.Operand]], Sequence[ir.Operand] | None]
+TRANSLATORS: dict[str, Translator] = {}
+
+
+def translate(*names: str) -> Callable[[Translator], Translator]:
+    """Registers how equations of these ops become instructions."""
+
+    def register(function: Translator) -> Translator:
+        for name in names:
+            if name in TRANSLATORS:
+                raise ValueError(f"two translators for `{name}`")
+            TRANSLATORS[name] = function
+        return function
+
+    return register
+
+
+MOVE = {1: ir.Pure(expr="{0}")}
+
+
+class Lowering:
+    """A tape under construction.
+
+    Attributes:
+      call: The launch as captured.
+      backend: `mosaic_gpu | tpu | triton | generic`.
+      exact: Pure ops are evaluated as op-by-op JAX.
+      grid_ids: Registers of the grid coordinates where a loop over the grid keeps them.
+      agents: Routines of asynchronous ops, appended when the body is done.
+    """
+
+    def __init__(self, call: Any, backend: str, exact: bool) -> None:
+        self.call = call
+        self.backend = backend
+        self.exact = exact
+        self.tape: list[ir.Instr] = []
+        self.locs: list[ir.Loc] = []
+        self._loc_ids: dict[ir.Loc, int] = {}
+        self.scopes = [ir.Scope(kind="kernel", name=call.name, parent=-1)]
+        self.scope = 0
+        self.registers = 0
+        self.grid_ids: tuple[ir.Operand, ...] | None = None
+        self.vmapped: tuple[int, ...] = ()
+        self.grid: ir.Grid = ir.Grid()
+        self.agents: list[Callable[[], None]] = []
+        self.loc = self.add_loc(call.loc)
+        self.last_loc = call.loc
+        self.avals: dict[int, Any] = {}
+
+    # -- pieces --------------------------------------------------------------
+
+    def add_loc(self, loc: ir.Loc | None) -> int:
+        if loc is None:
+            return -1
+        number = self._loc_ids.get(loc)
+        if number is None:
+            number = self._loc_ids[loc] = len(self.locs)
+            self.locs.append(loc)
+        return number
+
+    def register(self) -> ir.Reg:
+        """A fresh register."""
+        self.registers += 1
+        return ir.Reg(self.registers - 1)
+
+    def emit(
+        self,
+        op: str,
+        ins: Sequence[ir.Operand] = (),
+        *,
+        results: int = 0,
+        outs: Sequence[ir.Reg] | None = None,
+        accesses: Sequence[ir.Access] = (),
+        pure: ir.Pure | None = None,
+        params: dict[str, Any] | None = None,
+        targets: Sequence[int] = (),
+        sync: bool = False,
+    ) -> tuple[ir.Reg, ...]:
+        """Appends an instruction; gives its result registers."""
+        regs = tuple(outs or (self.register() for _ in range(results)))
+        self.tape.append(
+            ir.Instr(
+                op=op,
+                ins=tuple(ins),
+                outs=tuple(r.number for r in regs),
+                accesses=tuple(accesses),
+                pure=pure,
+                params=params or EMPTY,
+                targets=tuple(targets),
+                loc=self.loc,
+                scope=self.scope,
+                sync=sync,
+            )
+        )
+        return regs
+
+    @property
+    def here(self) -> int:
+        """Position of the next instruction: a label."""
+        return len(self.tape)
+
+    def patch(self, position: int, *targets: int) -> None:
+        """Sets the targets of an earlier instruction."""
+        self.tape[position] = dataclasses.replace(
+            self.tape[position], targets=tuple(targets)
+        )
+
+    def jump(self, target: int = -1) -> int:
+        """Appends a jump; gives its position, to be patched."""
+        self.emit("ir.jump", targets=(target,))
+        return self.here - 1
+
+    def move(self, sources: Sequence[ir.Operand], targets: Sequence[ir.Reg]) -> None:
+        """Copies values to registers, all at once."""
+        pairs = [(s, t) for s, t in zip(sources, targets, strict=True) if s != t]
+        if not pairs:
+            return
+        names = ", ".join(f"{{{i}}}" for i in range(len(pairs)))
+        pure = ir.Pure(expr=names if len(pairs) > 1 else "{0}", results=len(pairs))
+        self.emit(
+            "ir.move", [s for s, _ in pairs], outs=[t for _, t in pairs], pure=pure
+        )
+
+    def compute(self, expr: str, *ins: ir.Operand, **env: Any) -> ir.Reg:
+        """A pure instruction of our own."""
+        return self.emit("ir.compute", ins, results=1, pure=ir.Pure(expr=expr, env=env))[0]
+
+    def enter(self, kind: str, name: str) -> int:
+        """Opens a scope; gives the one to restore."""
+        before = self.scope
+        self.scopes.append(
+            ir.Scope(kind=kind, name=name, parent=before, loc=self.loc)
+        )
+        self.scope = len(self.scopes) - 1
+        return before
+
+    # -- equations -----------------------------------------------------------
+
+    def jaxpr(
+        self, jaxpr: Any, args: Sequence[ir.Operand], consts: Sequence[ir.Operand] = ()
+    ) -> list[ir.Operand]:
+        """Lowers a jaxpr's equations inline; gives its results."""
+        inner, values = versions.open_jaxpr(jaxpr)
+        env: dict[Any, ir.Operand] = {}
+        consts = [*consts, *(constant(v) for v in values)]
+        env.update(zip(inner.constvars, consts, strict=True))
+        env.update(zip(inner.invars, args, strict=True))
+        for eqn in inner.eqns:
+            self.equation(eqn, env)
+        return [self.operand(v, env) for v in inner.outvars]
+
+    def operand(self, atom: Any, env: dict[Any, ir.Operand]) -> ir.Operand:
+        if isinstance(atom, privates.Literal):
+            return constant(np.asarray(atom.val, dtype=_dtype(atom.aval)))
+        return env[atom]
+
+    def equation(self, eqn: Any, env: dict[Any, ir.Operand]) -> None:
+        """Lowers one equation at its own source line."""
+        kept = self.loc, self.last_loc
+        self.last_loc = locations.user_loc(eqn.source_info, self.last_loc)
+        self.loc = self.add_loc(self.last_loc)
+        ins = [self.operand(v, env) for v in eqn.invars]
+        name = ops.op_name(eqn.primitive)
+        translator = TRANSLATORS.get(name)
+        if translator is not None:
+            outs = list(translator(self, eqn, ins) or ())
+        else:
+            outs = self.pure(name, eqn, ins)
+        for var, out in zip(eqn.outvars, outs, strict=True):
+            env[var] = out
+        self.loc, self.last_loc = kept
+
+    def pure(self, name: str, eqn: Any, ins: list[ir.Operand]) -> list[ir.Operand]:
+        """A pure primitive, or an op that nobody here knows."""
+        out_avals = [v.aval for v in eqn.outvars]
+        pure = None
+        if not eqn.effects and not any(is_ref(v.aval) for v in eqn.invars):
+            pure = evaluate(
+                versions.primitive_name(eqn.primitive),
+                eqn.params,
+                [v.aval for v in eqn.invars],
+                out_avals,
+                exact=self.exact,
+                primitive=eqn.primitive,
+            )
+        if pure is None:
+            return list(self.unknown(name, out_avals, ins))
+        return list(self.emit(name, ins, results=pure.results, pure=pure))
+
+    def unknown(
+        self, name: str, out_avals: Sequence[Any], ins: Sequence[ir.Operand] = ()
+    ) -> tuple[ir.Reg, ...]:
+        """An op without a rule: an error when it is reached, or a stub."""
+        avals = tuple((tuple(a.shape), str(a.dtype)) for a in out_avals)
+        return self.emit(
+            name, ins, results=len(avals), params={"avals": avals}, sync=True
+        )
+
+
+def constant(value: Any) -> ir.Const:
+    """A constant operand: rank 0 as a NumPy scalar."""
+    array = np.asarray(value)
+    return ir.Const(array[()] if array.ndim == 0 else array)
+
+
+def is_ref(aval: Any) -> bool:
+    """Whether a value of this type is a reference."""
+    return isinstance(aval, privates.AbstractRef)
+
+
+def _dtype(aval: Any) -> np.dtype | None:
+    dtype = getattr(aval, "dtype", None)
+    return dtype if isinstance(dtype, np.dtype) else None

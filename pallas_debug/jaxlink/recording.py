@@ -1,0 +1,262 @@
+"""While open, every kernel launch of the process is handed to the caller's function.
+
+Replaces JAX's CPU lowering of the launch primitives by a call back to the host, so that
+it works under any `jit`, also for functions compiled before. May not run a JAX
+operation in that call: JAX 0.10.2 deadlocks there.
+
+  user's thread:  with recording(on_launch): ──── step(x) ──── step(x) ── exit: wait, undo
+  XLA's thread:                                  on_launch    on_launch
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from pallas_debug import errors, ir
+from pallas_debug.jaxlink import capture, locations, outer, privates
+
+OnLowered = Callable[[capture.LaunchCall], None]
+
+DEVICE_PLATFORMS = ("cuda", "rocm", "tpu")
+
+# Part of every cache key of jit: what is compiled inside a recording and what is
+# compiled outside never mix, and a second recording finds what the first one compiled.
+_compiled_for = privates.ConfigState(
+    "pallas_debug_recording",
+    None,
+    "Which lowering of kernel launches a compiled function was made with.",
+    include_in_jit_key=True,
+    include_in_trace_context=True,
+)
+_fresh = itertools.count(1)
+
+# `plgpu.kernel` launches inside a `custom_vmap`, whose lowering forgets the place.
+_enclosing: contextvars.ContextVar[ir.Loc | None] = contextvars.ContextVar(
+    "enclosing", default=None
+)
+
+
+class _Recording:
+    """The open recording: takes launches from XLA's threads, one at a time."""
+
+    def __init__(
+        self, on_launch: capture.OnLaunch, on_lowered: OnLowered | None
+    ) -> None:
+        self.on_launch = on_launch
+        self.on_lowered = on_lowered
+        self.error: BaseException | None = None
+        self.lock = threading.Lock()
+        self.mark = f"pallas_debug stopped recording {id(self)}"
+
+    def run(
+        self, call: capture.LaunchCall, arrays: Sequence[np.ndarray]
+    ) -> capture.Arrays:
+        # XLA frees the operands when the call returns.
+        copies = [np.array(array) for array in arrays]
+        with self.lock:
+            if self.error is None:
+                try:
+                    return capture.checked(call, self.on_launch(call, copies))
+                except BaseException as error:  # noqa: BLE001 (raised again at exit)
+                    self.error = error
+        raise RuntimeError(f"{self.mark}: {self.error!r}")
+
+    def raise_error(self) -> None:
+        """Raises what `on_launch` raised, as it was."""
+        if self.error is None:
+            return
+        context = self.error.__context__
+        try:
+            raise self.error
+        finally:
+            self.error.__context__ = context  # not JAX's text about the callback
+
+    def stopped(self, error: BaseException) -> bool:
+        """Whether JAX raised `error` because this recording stopped a launch."""
+        return self.error is not None and self.mark in str(error)
+
+
+_open: _Recording | None = None
+
+
+@contextlib.contextmanager
+def recording(
+    on_launch: capture.OnLaunch, on_lowered: OnLowered | None = None
+) -> Iterator[None]:
+    """Hands every launch inside the `with` block to `on_launch`.
+
+    An exception of `on_launch` stops the launches that follow; it leaves the block as
+    itself. Launches of functions that were compiled ahead of time are not seen.
+
+    Args:
+      on_launch: Called once per launch and device, in the order in which they run, with
+        NumPy arrays of its own. May call no JAX operation.
+      on_lowered: Called when a launch is lowered for a GPU or a TPU, before JAX's own
+        rule, which may refuse. Nothing runs then.
+    """
+    global _open
+    if _open is not None:
+        raise errors.ReentrantRecording()
+    mine = _open = _Recording(on_launch, on_lowered)
+    key = "recording" if on_lowered is None else f"recording {next(_fresh)}"
+    with contextlib.ExitStack() as stack:
+        stack.callback(_close)
+        stack.enter_context(_own_rules())
+        _compiled_for.set_global(key)
+        stack.callback(_compiled_for.set_global, None)
+        try:
+            yield
+        except Exception as error:
+            if not mine.stopped(error):
+                raise
+        finally:
+            _wait_for_launches()
+        mine.raise_error()
+
+
+def _close() -> None:
+    global _open
+    _open = None
+
+
+def _wait_for_launches() -> None:
+    """JAX dispatches ahead: launches may be under way when the block ends."""
+    for array in jax.live_arrays():
+        # A failed launch is reported by its own exception; some arrays are deleted.
+        with contextlib.suppress(RuntimeError, ValueError):
+            array.block_until_ready()
+
+
+@contextlib.contextmanager
+def _own_rules() -> Iterator[None]:
+    mlir = privates.mlir
+    tables, uncacheable = mlir._platform_specific_lowerings, mlir._uncacheable_primitives
+    ours = {privates.pallas_call_p, privates.mpmd_map_p, privates.custom_vmap_p}
+    saved = {
+        (platform, p): tables[platform].get(p)
+        for platform in ("cpu", *DEVICE_PLATFORMS)
+        for p in ours
+    }
+    # Two equal launches on two lines are two launches.
+    added = ours - uncacheable
+    uncacheable |= added
+    try:
+        for (platform, p), entry in saved.items():
+            original = (entry or mlir._lowerings[p]).rule
+            mlir.register_lowering(p, _rule(platform, p, original), platform=platform)
+        yield
+    finally:
+        uncacheable -= added
+        for (platform, p), entry in saved.items():
+            if entry is None:
+                tables[platform].pop(p, None)
+            else:
+                tables[platform][p] = entry
+
+
+def _rule(platform: str, primitive: Any, original: Callable[..., Any]) -> Any:
+    if primitive is privates.custom_vmap_p:
+        return functools.partial(_remember_place, original)
+    if platform == "cpu":
+        return functools.partial(_host_rule, primitive)
+    return functools.partial(_device_rule, primitive, original)
+
+
+def _remember_place(original: Any, ctx: Any, *nodes: Any, **params: Any) -> Any:
+    token = _enclosing.set(locations.call_loc(ctx, _enclosing.get()))
+    try:
+        return original(ctx, *nodes, **params)
+    finally:
+        _enclosing.reset(token)
+
+
+def _device_rule(
+    primitive: Any, original: Any, ctx: Any, *nodes: Any, **params: Any
+) -> Any:
+    if _open is not None and _open.on_lowered is not None:
+        _open.on_lowered(_described(primitive, ctx, params))
+    return original(ctx, *nodes, **params)
+
+
+def _host_rule(primitive: Any, ctx: Any, *nodes: Any, **params: Any) -> Any:
+    call = _described(primitive, ctx, params)
+    axes = tuple(call.axis_env)
+
+    def host(*values: np.ndarray) -> tuple[np.ndarray, ...]:
+        if _open is None:
+            raise RuntimeError("the recording that this launch belongs to has ended")
+        device = {axis: int(i) for axis, i in zip(axes, values, strict=False)}
+        outs = _open.run(replace(call, device=device), values[len(axes) :])
+        return tuple(outs)
+
+    coordinates, avals = _coordinates(ctx, axes)
+    return _call_host(
+        ctx.replace(avals_in=[*avals, *map(_physical, ctx.avals_in)]),
+        host,
+        [*coordinates, *nodes],
+    )
+
+
+def _described(primitive: Any, ctx: Any, params: Any) -> capture.LaunchCall:
+    loc = locations.call_loc(ctx, _enclosing.get()) or locations.current_loc()
+    axis_env = dict(privates.core.get_axis_env().axis_sizes)
+    return capture.describe(
+        primitive, params, ctx.avals_in, ctx.avals_out, loc, axis_env
+    )
+
+
+def _coordinates(ctx: Any, axes: Sequence[str]) -> tuple[list[Any], list[Any]]:
+    """This device's coordinates as values of the program."""
+    avals = [privates.core.ShapedArray((), np.dtype("int32"))] * len(axes)
+    if not axes:
+        return [], []
+    lowered = privates.mlir.lower_fun(
+        lambda: [jax.lax.axis_index(axis) for axis in axes], multiple_results=True
+    )
+    inner = ctx.replace(
+        avals_in=[],
+        avals_out=avals,
+        tokens_in=privates.mlir.TokenSet(),
+        tokens_out=None,
+    )
+    return list(lowered(inner)), avals
+
+
+def _physical(aval: Any) -> Any:
+    shape, dtype = outer.physical(aval)
+    return privates.core.ShapedArray(shape, dtype)
+
+
+def _call_host(ctx: Any, host: Callable[..., Any], nodes: list[Any]) -> Any:
+    avals_out = [_physical(aval) for aval in ctx.avals_out]
+    effects = ctx.tokens_in.effects()  # JAX's own interpret modes are ordered
+    tokens = {effect: ctx.tokens_in.get(effect) for effect in effects}
+    first = next(iter(tokens), None)
+    inner = ctx.replace(avals_out=avals_out)
+    outs, token, _ = privates.emit_python_callback(
+        inner,
+        host,
+        tokens.get(first),
+        nodes,
+        inner.avals_in,
+        avals_out,
+        has_side_effect=True,
+        returns_token=first is not None,
+        sharding=privates.callback_sharding(
+            ctx.module_context.axis_context, None, avals_out
+        ),
+    )
+    if first is not None:
+        tokens[first] = token
+        ctx.set_tokens_out(privates.mlir.TokenSet(tokens))
+    return outs

@@ -1,0 +1,234 @@
+"""References in equations: transforms to view steps, avals to buffer declarations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.jaxlink import privates
+from pallas_debug.jaxlink.lowering import Lowering, constant
+
+# Physical layout only: the logical buffer is allocated and these are passed over.
+LAYOUT = (
+    "UntilingTransform",
+    "UnswizzleRef",
+    "TilingTransform",
+    "SwizzleTransform",
+    "MemorySpaceCastTransform",
+    "IdentityTransform",
+)
+
+
+class Leaf(NamedTuple):
+    """A traced index with its type."""
+
+    operand: ir.Operand
+    aval: Any
+
+
+def unflatten(tree: Any, operands: Sequence[ir.Operand], avals: Sequence[Any]) -> Any:
+    """A transforms tree with `Leaf`s for its traced indices."""
+    leaves = [Leaf(o, a) for o, a in zip(operands, avals, strict=True)]
+    return jax.tree.unflatten(tree, [_Box(leaf) for leaf in leaves])
+
+
+class _Box:
+    """Hides a Leaf, a tuple, from tree functions."""
+
+    __slots__ = ("leaf",)
+
+    def __init__(self, leaf: Leaf) -> None:
+        self.leaf = leaf
+
+
+def access(ref: ir.Operand, aval: Any, transforms: Iterable[Any]) -> ir.Access:
+    """A reference with its transforms as an `ir.Access`."""
+    steps: list[ir.ViewStep] = []
+    shape = tuple(logical(aval, ()).shape) if aval is not None else None
+    dtype = getattr(aval, "dtype", None)
+    for transform in transforms or ():
+        step = _step(transform, aval)
+        if step is not None:
+            steps.append(step)
+        aval = transform.transform_type(aval) if aval is not None else None
+    del shape, dtype
+    return ir.Access(ref=ref, steps=tuple(steps))
+
+
+def _step(transform: Any, aval: Any) -> ir.ViewStep | None:
+    name = type(transform).__name__
+    if name in LAYOUT:
+        return None
+    if name == "NDIndexer":
+        return ir.Index(dims=tuple(_dim(i) for i in transform.indices))
+    if name == "TransposeTransform":
+        return ir.Transpose(permutation=tuple(transform.permutation))
+    if name == "ReshapeTransform":
+        return ir.Reshape(shape=tuple(transform.shape))
+    if name == "BitcastTransform":
+        shape = tuple(transform.transform_type(aval).shape)
+        return ir.Bitcast(dtype=np.dtype(transform.dtype).name, shape=shape)
+    if name == "ExtractAliasedRef":
+        return ir.Alias(
+            dtype=np.dtype(transform.dtype).name,
+            shape=tuple(transform.shape),
+            offset=int(transform.offset),
+        )
+    if name == "ExpandLeadingBatchDimensionsTransform":
+        return None
+    if name == "MulticastRef":
+        axes = transform.collective_axes
+        axes = (axes,) if isinstance(axes, str) else tuple(axes)
+        return ir.Multicast(axes=axes)
+    if name == "PeerMemRef":
+        return _peer(transform)
+    if name == "ClusterRefTransform":
+        return ir.Peer(
+            ids=tuple(operand(i) for i in transform.idxs), axes=tuple(transform.dims)
+        )
+    raise NotImplementedError(f"reference transform {name}")
+
+
+def _peer(transform: Any) -> ir.Peer:
+    ids = transform.device_id
+    if isinstance(ids, dict):
+        axes = tuple(str(k) for k in ids)
+        return ir.Peer(ids=tuple(operand(v) for v in ids.values()), axes=axes)
+    if isinstance(ids, (tuple, list)):
+        axes = tuple(f"#{k}" for k in range(len(ids)))
+        return ir.Peer(ids=tuple(operand(v) for v in ids), axes=axes)
+    return ir.Peer(ids=(operand(ids),), axes=("logical",))
+
+
+def operand(value: Any) -> ir.Operand:
+    """An index of a transform as an operand."""
+    if isinstance(value, _Box):
+        return value.leaf.operand
+    if isinstance(value, privates.Literal):
+        return constant(value.val)
+    return constant(np.asarray(value))
+
+
+def _dim(index: Any) -> ir.Slice | ir.At | ir.Gather:
+    if isinstance(index, privates.indexing.Slice):
+        dtype, ndim = "", 0
+        if isinstance(index.start, _Box):
+            aval = index.start.leaf.aval
+            dtype, ndim = str(aval.dtype), len(aval.shape)
+        dynamic = isinstance(index.size, _Box)
+        return ir.Slice(
+            start=operand(index.start),
+            size=-1 if dynamic else int(index.size),
+            stride=int(index.stride),
+            start_dtype=dtype,
+            start_ndim=ndim,
+            size_operand=operand(index.size) if dynamic else None,
+        )
+    if isinstance(index, _Box) and index.leaf.aval.shape:
+        return ir.Gather(index=index.leaf.operand)
+    value = operand(index)
+    if isinstance(value, ir.Const) and np.ndim(value.value):
+        return ir.Gather(index=value)
+    dtype = str(index.leaf.aval.dtype) if isinstance(index, _Box) else ""
+    return ir.At(index=value, dtype=dtype)
+
+
+def logical(aval: Any, transforms: Iterable[Any]) -> Any:
+    """The type of a scratch reference as the user sees it, without its layout."""
+    for transform in transforms:
+        aval = transform.transform_type(aval)
+    return aval
+
+
+SYNC = {
+    "BarrierType": "barrier",
+    "ClusterBarrierType": "cluster_barrier",
+}
+
+
+def space_of(aval: Any, default: str = "any") -> str:
+    """Name of a reference's memory space."""
+    space = getattr(aval, "memory_space", None)
+    if space is None:
+        return default
+    value = getattr(space, "value", None)
+    name = value if isinstance(value, str) else str(getattr(space, "name", space))
+    return {"semaphore_mem": "semaphore", "device": "hbm"}.get(name.lower(), name.lower())
+
+
+def declare(
+    lw: Lowering, name: str, aval: Any, transforms: Iterable[Any], scope: str
+) -> ir.Buffer:
+    """The declaration of a reference of this type."""
+    inner = logical(aval, transforms)
+    dtype = aval.dtype
+    params: dict[str, Any] = {}
+    layout = [repr(t) for t in transforms]
+    if layout:
+        params["transforms"] = layout
+        params["physical_shape"] = tuple(aval.shape)
+    kind = SYNC.get(type(dtype).__name__)
+    space = space_of(aval, "vmem" if lw.backend == "tpu" else "any")
+    if kind is not None:
+        space = "barrier"
+        params["num_arrivals"] = int(dtype.num_arrivals)
+        for key in ("orders_tensor_core", "leader_tracked", "collective_axes"):
+            if getattr(dtype, key, None):
+                params[key] = getattr(dtype, key)
+        dtype_name = kind
+        if kind == "cluster_barrier":
+            params["num_arrivals"] = _cluster_arrivals(lw, dtype)
+    elif not isinstance(dtype, np.dtype) and "sem" in str(dtype).lower():
+        space = "semaphore"
+        text = str(dtype)
+        dtype_name = "semaphore"
+        if "dma" in text:
+            dtype_name = "dma_semaphore"
+        elif "barrier" in text:
+            dtype_name = "barrier_semaphore"
+    else:
+        dtype_name = np.dtype(dtype).name
+        if type(aval).__name__ == "AbstractRefUnion":
+            params["union"] = True
+    return ir.Buffer(
+        name=name,
+        space=space,
+        shape=tuple(int(d) for d in inner.shape),
+        dtype=dtype_name,
+        scope=scope,
+        params=params,
+        loc=lw.loc,
+    )
+
+
+def _cluster_arrivals(lw: Lowering, dtype: Any) -> int:
+    """Arrivals that complete a cluster barrier: each block of its axes arrives."""
+    sizes = dict(zip(lw.grid.cluster_names, lw.grid.cluster, strict=True))
+    axes = dtype.collective_axes
+    names = [a for group in axes for a in ((group,) if isinstance(group, str) else group)]
+    return int(dtype.num_arrivals) * math.prod(sizes.get(a, 1) for a in names)
+
+
+def is_reference(aval: Any) -> bool:
+    """Whether a type is a reference's."""
+    return isinstance(aval, privates.AbstractRef)
+
+
+def is_uninitialized(eqn: Any, position: int) -> bool:
+    """Whether an input of a `run_state` carries no value yet."""
+    flags = eqn.params.get("is_initialized")
+    return flags is not None and not flags[position]
+
+
+class ArrayRef:
+    """A whole array as a reference type: what `declare` needs to know of it."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, space: str) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.memory_space = space

@@ -1,0 +1,182 @@
+"""The devices of a `shard_map`, stepped together in the caller's thread.
+
+A value of the body is one array with a leading dimension per mesh axis: row `d` is what
+device `d` holds. JAX computes what is no launch, over all devices and with its own
+collectives; so a launch can be made for all devices at once, in a fixed order and
+without a thread. Outside a `shard_map` there is one lane and no leading dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from pallas_debug import errors
+from pallas_debug.jaxlink import privates
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lanes:
+    """What the devices of one `shard_map` hold and do in common.
+
+    Attributes:
+      mesh: Their mesh; None for the single lane outside a `shard_map`.
+      compiled: Equations already compiled for all lanes, by identity.
+    """
+
+    mesh: Mesh | None = None
+    compiled: dict[int, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def axis_env(self) -> dict[str, int]:
+        """Names and sizes of the mesh axes."""
+        return {} if self.mesh is None else dict(self.mesh.shape)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The leading dimensions."""
+        return tuple(self.axis_env.values())
+
+    @property
+    def _rows(self) -> NamedSharding | None:
+        if self.mesh is None:
+            return None
+        return NamedSharding(self.mesh, PartitionSpec(*self.mesh.axis_names))
+
+    def device(self, lane: Sequence[int]) -> dict[str, int]:
+        """A lane's coordinates by axis name."""
+        return dict(zip(self.axis_env, lane, strict=True))
+
+    def lift(self, value: Any) -> Any:
+        """The same value on every lane."""
+        if self.mesh is None:
+            return value
+        value = jnp.asarray(value)
+        return jax.device_put(
+            jnp.broadcast_to(value, (*self.shape, *value.shape)), self._rows
+        )
+
+    def rows(self, value: Any) -> np.ndarray:
+        """A value of every lane, to be indexed by lane: read-only."""
+        if privates.dtypes.issubdtype(value.dtype, privates.dtypes.extended):
+            value = jax.random.key_data(value)
+        return np.asarray(value)
+
+    def pile(self, values: np.ndarray, aval: Any) -> Any:
+        """The inverse of `rows`; copies, as JAX would alias an aligned array."""
+        if privates.dtypes.issubdtype(aval.dtype, privates.dtypes.extended):
+            keys = jax.random.wrap_key_data(
+                jnp.array(values), impl=jax.random.key_impl(aval)
+            )
+            return keys if self.mesh is None else jax.device_put(keys, self._rows)
+        if self.mesh is None:
+            return jnp.array(values)
+        return jax.device_put(np.array(values), self._rows)
+
+    def element(self, value: Any, index: int) -> Any:
+        """One element along the first dimension that is not a lane's."""
+        return value[(*(slice(None),) * len(self.shape), index)]
+
+    def stacked(self, values: Sequence[Any]) -> Any:
+        """The inverse of `element`."""
+        return jnp.stack(values, axis=len(self.shape))
+
+    def select(self, mask: np.ndarray, new: Any, old: Any) -> Any:
+        """`new` on the lanes of the mask, `old` on the others."""
+        wide = mask.reshape((*mask.shape, *(1,) * (new.ndim - mask.ndim)))
+        return jnp.where(wide, new, old)
+
+    def bind(self, eqn: Any, operands: Sequence[Any]) -> list[Any]:
+        """Has JAX compute an equation on every lane.
+
+        `operands` are the values of the equation's variables, its literals left out.
+        """
+        if self.mesh is None:
+            return _bind(eqn, operands)
+        if id(eqn) not in self.compiled:
+            self.compiled[id(eqn)] = eqn, self.mapped(lambda *xs: _bind(eqn, xs))
+        return self.compiled[id(eqn)][1](*operands)
+
+    def mapped(self, fn: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        """A function of one lane's values as one of all lanes' values."""
+        assert self.mesh is not None, "only a mesh has more than one lane"
+        lead = len(self.shape)
+
+        def on_blocks(*blocks: Any) -> list[Any]:
+            outs = fn(*(block.reshape(block.shape[lead:]) for block in blocks))
+            return [jnp.expand_dims(out, range(lead)) for out in outs]
+
+        spec = PartitionSpec(*self.mesh.axis_names)
+        return jax.jit(
+            jax.shard_map(
+                on_blocks,
+                mesh=self.mesh,
+                in_specs=spec,
+                out_specs=spec,
+                check_vma=False,
+            )
+        )
+
+
+def _bind(eqn: Any, variables: Sequence[Any]) -> list[Any]:
+    values = iter(variables)
+    operands = [
+        atom.val if isinstance(atom, privates.Literal) else next(values)
+        for atom in eqn.invars
+    ]
+    params = eqn.primitive.get_bind_params(eqn.params)
+    with eqn.ctx.manager:
+        outs = eqn.primitive.bind(*operands, **params)
+    return list(outs) if eqn.primitive.multiple_results else [outs]
+
+
+def run_shard_map(
+    eqn: Any, operands: Sequence[Any], run_body: Callable[[Lanes, list[Any]], list[Any]]
+) -> list[Any]:
+    """Evaluates a `shard_map` equation whose body `run_body` evaluates on lanes."""
+    mesh = _devices_of(eqn)
+    lanes = Lanes(mesh=Mesh(mesh.devices, mesh.axis_names))
+    rows = PartitionSpec(*mesh.axis_names)
+    lead = tuple(range(len(lanes.shape)))
+
+    def split(value: Any, spec: Any) -> Any:
+        value = jax.device_put(value, NamedSharding(lanes.mesh, spec))
+        return _reshard(
+            lambda x: jnp.expand_dims(x, lead), lanes.mesh, spec, rows
+        )(value)
+
+    def join(value: Any, spec: Any) -> Any:
+        value = _reshard(
+            lambda x: x.reshape(x.shape[len(lead) :]), lanes.mesh, rows, spec
+        )(value)
+        return jax.device_put(value, NamedSharding(mesh, spec))
+
+    in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]
+    blocks = [split(x, spec) for x, spec in zip(operands, in_specs, strict=True)]
+    outs = run_body(lanes, blocks)
+    return [join(out, spec) for out, spec in zip(outs, out_specs, strict=True)]
+
+
+def _reshard(fn: Any, mesh: Any, in_spec: Any, out_spec: Any) -> Any:
+    return jax.jit(
+        jax.shard_map(
+            fn, mesh=mesh, in_specs=in_spec, out_specs=out_spec, check_vma=False
+        )
+    )
+
+
+def _devices_of(eqn: Any) -> Mesh:
+    mesh = eqn.params["mesh"]
+    if not isinstance(mesh, Mesh):
+        mesh = privates.mesh.get_concrete_mesh()
+    if not isinstance(mesh, Mesh) or mesh.empty:
+        raise errors.CaptureError(what="a `shard_map` over an abstract mesh")
+    if set(eqn.params["newly_manual_axes"]) != set(mesh.axis_names):
+        raise errors.CaptureError(what="a `shard_map` over some of its mesh axes")
+    return mesh

@@ -1,0 +1,7 @@
+"""The explicit list of translator families: equations with effects to instructions."""
+
+from pallas_debug.jaxlink.translate import gpu as gpu
+from pallas_debug.jaxlink.translate import pallas as pallas
+from pallas_debug.jaxlink.translate import state as state
+from pallas_debug.jaxlink.translate import tpu as tpu
+from pallas_debug.jaxlink.translate import triton as triton

@@ -1,0 +1,183 @@
+"""Primitives common to all backends: ids, scoped allocation, masked access, printing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.jaxlink import refs, versions
+from pallas_debug.jaxlink.lowering import Lowering, constant, translate
+
+
+@translate("pallas.program_id")
+def program_id(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    axis = user_axis(lw, eqn.params["axis"])
+    if lw.grid_ids is not None:
+        return [lw.grid_ids[axis]]
+    return lw.emit("grid.id", results=1, params={"axis": f"#{axis}"})
+
+
+def user_axis(lw: Lowering, axis: int) -> int:
+    """Position in the real grid of the axis that the user counts without vmap's."""
+    if not lw.vmapped:
+        return axis
+    rank = len(lw.grid.shape)
+    return [d for d in range(rank) if d not in lw.vmapped][axis]
+
+
+@translate("pallas.num_programs")
+def num_programs(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    axis = user_axis(lw, eqn.params["axis"])
+    return lw.emit("grid.size", results=1, params={"axis": axis})
+
+
+@translate("lax.axis_index")
+def axis_index(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    name = eqn.params["axis_name"]
+    grid = lw.grid
+    if name == grid.thread_name and grid.thread_name:
+        return lw.emit("grid.thread", results=1)
+    if lw.grid_ids is not None and name in grid.names:
+        return [lw.grid_ids[grid.names.index(name)]]
+    return lw.emit("grid.id", results=1, params={"axis": str(name)})
+
+
+@translate("lax.axis_size", "lax.psum_invariant")
+def axis_size(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    grid = lw.grid
+    name = eqn.params["axis_name"]
+    sizes = dict(zip(grid.names, grid.shape, strict=False))
+    sizes |= dict(zip(grid.cluster_names, grid.cluster, strict=True))
+    sizes |= {grid.thread_name: grid.threads, **lw.call.axis_env}
+    return [constant(np.int32(sizes[name]))]
+
+
+@translate("pallas.run_scoped")
+def run_scoped(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    """Allocates, runs the body, frees; all threads of the block share a collective one."""
+    p = eqn.params
+    jaxpr = p["jaxpr"]
+    collective = bool(p.get("collective_axes"))
+    transforms = p.get("ref_transforms") or [()] * len(jaxpr.invars)
+    names = debug_names(jaxpr, len(ins))
+    scope = "block" if collective or lw.grid.threads == 1 else "thread"
+    before = lw.enter("scoped", "run_scoped")
+    decls = tuple(
+        refs.declare(lw, names[i] or f"scratch{i}", v.aval, t, _scope(v.aval, scope))
+        for i, (v, t) in enumerate(zip(jaxpr.invars, transforms, strict=True))
+    )
+    users = lw.grid.threads if collective else 1
+    params = {"decls": decls, "users": users}
+    held = lw.emit("scope.alloc", results=len(decls), params=params, sync=True)
+    if len(decls) == 0:
+        outs = lw.jaxpr(jaxpr, [], ins)
+    else:
+        outs = lw.jaxpr(jaxpr, list(held), ins)
+        lw.emit("scope.free", held, params={"users": users}, sync=True)
+    lw.scope = before
+    return outs
+
+
+def _scope(aval: Any, scope: str) -> str:
+    return "thread" if refs.space_of(aval) == "regs" else scope
+
+
+def debug_names(jaxpr: Any, skip: int) -> list[str]:
+    """The user's parameter names of a jaxpr's inputs, "" where unknown."""
+    info = getattr(jaxpr, "debug_info", None)
+    names = list(getattr(info, "arg_names", None) or [])
+    count = len(jaxpr.invars)
+    names = names[-count:] if len(names) > count else names
+    names += [""] * (count - len(names))
+    del skip
+    return [str(n or "") for n in names]
+
+
+@translate("pallas.multiple_of")
+def multiple_of(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    return [ins[0]]
+
+
+@translate("lax.optimization_barrier", "gpu.layout_cast")
+def identity(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    return ins[: len(eqn.outvars)]
+
+
+@translate("lax.debug_print", "lax.debug_callback")
+def debug_print(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    fmt = eqn.params.get("fmt") or getattr(eqn.params.get("callback"), "__name__", "{}")
+    lw.emit("pallas.debug_print", ins, params={"fmt": str(fmt)})
+    return []
+
+
+@translate("lax.check", "pallas.debug_check")
+def check(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    lw.emit("pallas.debug_check", ins[:1], params={"text": "check"})
+    return []
+
+
+@translate("pallas.masked_load", "pallas.load")
+def masked_load(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    ref, _, mask, other = masked(eqn, ins)
+    nothing = ir.Const(None)
+    operands = [nothing if x is None else refs.operand(x) for x in (mask, other)]
+    return lw.emit("pallas.masked_load", operands, results=1, accesses=[ref])
+
+
+@translate("pallas.masked_swap", "pallas.swap")
+def masked_swap(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    ref, _, value, mask = masked(eqn, ins)
+    operands = [refs.operand(value)]
+    operands.append(ir.Const(None) if mask is None else refs.operand(mask))
+    used = type(eqn.outvars[0]).__name__ != "DropVar"
+    if used:
+        return lw.emit("pallas.masked_swap", operands, results=1, accesses=[ref])
+    lw.emit("pallas.masked_store", operands, accesses=[ref])
+    return [ir.Const(None)]
+
+
+def masked(eqn: Any, ins: Sequence[ir.Operand]) -> tuple[ir.Access, Any, Any, Any]:
+    """`(access, transforms, third, fourth)` of a masked access's argument tree."""
+    avals = [v.aval for v in eqn.invars]
+    tree = eqn.params["args_tree"]
+    ref, transforms, third, fourth = refs.unflatten(tree, ins, avals)
+    return refs.access(refs.operand(ref), avals[0], transforms), transforms, third, fourth
+
+
+@translate("lax.run_state", "state.run_state")
+def run_state(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    """Values become references for the body, and values again after it."""
+    inner, _ = versions.open_jaxpr(eqn.params["jaxpr"])
+    names = debug_names(inner, 0)
+    is_value = [not refs.is_reference(v.aval) for v in eqn.invars]
+    before = lw.enter("scoped", "run_state")
+    decls = tuple(
+        refs.declare(lw, names[i] or f"state{i}", v.aval, (), "thread")
+        for i, v in enumerate(inner.invars)
+        if is_value[i]
+    )
+    params = {"decls": decls, "users": 1}
+    held = list(lw.emit("scope.alloc", results=len(decls), params=params, sync=True))
+    operands, rest, owned = [], iter(held), []
+    for position, value in enumerate(ins):
+        if is_value[position]:
+            ref = next(rest)
+            owned.append(ref)
+            if not refs.is_uninitialized(eqn, position):
+                lw.emit("state.set", [value], accesses=[ir.Access(ref=ref)])
+            operands.append(ref)
+        else:
+            operands.append(value)
+    lw.jaxpr(inner, operands)
+    outs: list[ir.Operand] = []
+    for position, ref in enumerate(operands):
+        if is_value[position]:
+            outs += lw.emit("state.get", results=1, accesses=[ir.Access(ref=ref)])
+        else:
+            outs.append(ref)
+    lw.emit("scope.free", owned, params={"users": 1}, sync=True)
+    lw.scope = before
+    return outs

@@ -1,0 +1,169 @@
+"""Buffers of a run and where an access lands in them.
+
+A register holds a reference as a plain buffer number or as a `Window`; contents live
+only in `Memory.data`, so that registers can be copied freely.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.trace.schema import RegionKind
+
+BOX, MASKED, ELEMENTS = (int(kind) for kind in RegionKind)
+
+
+class Window(NamedTuple):
+    """A box of a buffer used as a reference (a block of a Triton program).
+
+    `origin` has the first element of each dimension of the buffer, `sizes` the box;
+    `squeezed` are the dimensions that the reference does not have.
+    """
+
+    buffer: int
+    origin: tuple[int, ...]
+    sizes: tuple[int, ...]
+    squeezed: tuple[int, ...]
+
+
+class Memory:
+    """One live buffer."""
+
+    __slots__ = ("data", "decl", "number")
+
+    def __init__(self, number: int, data: np.ndarray, decl: ir.Buffer) -> None:
+        self.number = number
+        self.data = data
+        self.decl = decl
+
+    def copy(self) -> Memory:
+        return Memory(self.number, self.data.copy(), self.decl)
+
+
+def poison(dtype: np.dtype, style: str = "nan") -> Any:
+    """What uninitialized memory reads as: NaN, the largest integer, True; or zero."""
+    if style == "zero":
+        return dtype.type(0)
+    if dtype.kind == "f" or (dtype.kind == "V" and not _is_integer(dtype)):
+        return _float_poison(dtype)
+    if dtype.kind == "c":
+        return dtype.type(complex("nan"))
+    if dtype.kind == "b":
+        return np.True_
+    if _is_integer(dtype):
+        return dtype.type(int(ml_dtypes.iinfo(dtype).max))
+    return _float_poison(dtype)
+
+
+def _is_integer(dtype: np.dtype) -> bool:
+    return dtype.kind in "iu" or dtype.name.startswith(("int", "uint"))
+
+
+def _float_poison(dtype: np.dtype) -> Any:
+    nan = dtype.type(float("nan"))
+    # Types without NaN (float4, float6) get their largest value.
+    return nan if nan != nan else dtype.type(ml_dtypes.finfo(dtype).max)
+
+
+def dtype_of(name: str) -> np.dtype:
+    """A NumPy dtype from its name, ml_dtypes included."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        return np.dtype(getattr(ml_dtypes, name))
+
+
+class Place:
+    """Where an access lands: how to index the data, and the region for the trace."""
+
+    __slots__ = ("axes", "fast", "index", "inside", "region", "row", "shape", "special")
+
+    def __init__(self, row: tuple[int, ...], shape: tuple[int, ...]) -> None:
+        self.row = row
+        self.shape = shape
+        self.region = -1
+        self.index: Any = ()
+        self.axes: tuple[int, ...] | None = None
+        self.inside: Any = None
+        self.special: Any = None
+        self.fast = False
+
+    def read(self, data: np.ndarray, fill: Any) -> Any:
+        """The value at this place, elements outside the buffer are `fill`."""
+        if self.special is not None:
+            return self.special.read(data, fill, self.shape)
+        if self.inside is None:
+            value = data[self.index]
+        else:
+            value = np.full(self.inside.shape, fill, data.dtype)
+            value[self.inside.dst] = data[self.index]
+            value = value[self.inside.squeeze]
+        if self.axes is not None:
+            value = value.transpose(self.axes)
+        return value.copy() if isinstance(value, np.ndarray) else value
+
+    def write(self, data: np.ndarray, value: Any) -> None:
+        """Stores a value; elements outside the buffer are dropped."""
+        if self.special is not None:
+            self.special.write(data, value)
+            return
+        if self.axes is not None:
+            value = np.transpose(value, np.argsort(self.axes))
+        if self.inside is not None:
+            value = np.reshape(value, self.inside.shape)[self.inside.dst]
+            data[self.index] = value
+            return
+        data[self.index] = value
+
+    def base(self, value: Any) -> Any:
+        """The value as it lies in the buffer: for the trace."""
+        if self.axes is not None:
+            return np.transpose(value, np.argsort(self.axes))
+        return value
+
+
+class Inside(NamedTuple):
+    """The part of a box inside the buffer: box shape, its slices, dims to drop."""
+
+    shape: tuple[int, ...]
+    dst: tuple[slice, ...]
+    squeeze: tuple[Any, ...]
+
+
+class Elements:
+    """Flat element numbers of a gather, reshape or bitcast view."""
+
+    __slots__ = ("cast", "flat", "ok")
+
+    def __init__(self, flat: np.ndarray, size: int, cast: np.dtype | None) -> None:
+        self.flat = flat
+        inside = (flat >= 0) & (flat < size)
+        self.ok = None if inside.all() else inside
+        self.cast = cast
+
+    def read(self, data: np.ndarray, fill: Any, shape: tuple[int, ...]) -> Any:
+        source = _flat(data, self.cast)
+        if self.ok is None:
+            value = source[self.flat]
+        else:
+            value = np.full(self.flat.shape, fill if self.cast is None else 0)
+            value = value.astype(source.dtype)
+            value[self.ok] = source[self.flat[self.ok]]
+        return value.reshape(shape) if shape else value.reshape(())[()]
+
+    def write(self, data: np.ndarray, value: Any) -> None:
+        target = _flat(data, self.cast)
+        value = np.broadcast_to(value, self.flat.shape)
+        if self.ok is None:
+            target[self.flat] = value
+        else:
+            target[self.flat[self.ok]] = value[self.ok]
+
+
+def _flat(data: np.ndarray, cast: np.dtype | None) -> np.ndarray:
+    flat = data.reshape(-1)
+    return flat if cast is None else flat.view(cast)

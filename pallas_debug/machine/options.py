@@ -1,0 +1,69 @@
+"""What a run may use and what it records: one frozen object for all layers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+GiB = 1 << 30
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Options of a recording; all are optional.
+
+    Attributes:
+      chip: The chip that is pretended (`h100`, `b200`, `tpu-v5e`, …); None chooses by
+        the kernel's backend.
+      cores: Number of cores that the pretended chip reports; None: the chip's own.
+      max_events: Events after which the run ends as `truncated`.
+      max_seconds: Wall-clock seconds after which it does; None: no limit.
+      max_value_bytes: Bytes of recorded values after which no more are kept (said in
+        the report, PD904).
+      blocks: Grid points to run, as linear indices or coordinates; None: all.
+      values: Which values are recorded: `all`, `writes` or `none`.
+      exact: Evaluate each op as op-by-op JAX does, to the last bit; slower.
+      policy: `round-robin` (a thread runs until it waits) or `random`.
+      seed: Seed of the `random` policy.
+      resident: Clusters that run at the same time.
+      uninitialized: What unset memory reads as: `nan` (NaN, the largest integer) or
+        `zero`.
+      unsupported: At an op without a rule: `stop` ends the launch there, `stub` skips
+        the op and leaves its results unset.
+      progress: Show a progress bar on long runs; None: only in a terminal or notebook.
+    """
+
+    chip: str | None = None
+    cores: int | None = None
+    max_events: int = 5_000_000
+    max_seconds: float | None = None
+    max_value_bytes: int = GiB
+    blocks: Sequence[int | tuple[int, ...]] | None = None
+    values: str = "writes"
+    exact: bool = False
+    policy: str = "round-robin"
+    seed: int = 0
+    resident: int = 1
+    uninitialized: str = "nan"
+    unsupported: str = "stop"
+    progress: bool | Callable[[int, int], None] | None = None
+
+    ACCEPTED = {  # noqa: RUF012 (a constant of the class, not a field)
+        "values": ("all", "writes", "none"),
+        "policy": ("round-robin", "random"),
+        "uninitialized": ("nan", "zero"),
+        "unsupported": ("stop", "stub"),
+    }
+
+    def __post_init__(self) -> None:
+        from pallas_debug.errors import BadOption
+
+        for name, accepted in self.ACCEPTED.items():
+            if getattr(self, name) not in accepted:
+                raise BadOption(
+                    what=name, value=getattr(self, name), accepted=accepted
+                )
+        for name in ("max_events", "max_value_bytes", "resident"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise BadOption(what=name, value=value, accepted=("a positive int",))

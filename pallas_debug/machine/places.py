@@ -1,0 +1,254 @@
+"""From an access with its traced indices to a `Place`: boxes where possible.
+
+A chain of indexers and transposes composes to one box of the buffer; reshapes, casts
+and gathers fall back to explicit element numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.machine.memory import (
+    BOX,
+    ELEMENTS,
+    Elements,
+    Inside,
+    Place,
+    Window,
+    dtype_of,
+)
+
+
+class Plan:
+    """A compiled access: `place(...)` is cached by reference origin and indices."""
+
+    __slots__ = ("access", "cache", "constants", "payload", "steps")
+
+    def __init__(self, access: ir.Access) -> None:
+        self.access = access
+        self.steps = access.steps
+        self.cache: dict[Any, Place] = {}
+        self.constants = _dynamic_slots(access)
+        self.payload = None
+
+    def locate(
+        self, shape: tuple[int, ...], dtype: np.dtype, ref: Any, dyn: Sequence[Any]
+    ) -> Place:
+        """Computes the place; `dyn` are the values of the traced operands in order."""
+        box = _Box.whole(shape) if type(ref) is int else _Box.window(ref)
+        values = iter(dyn)
+        for number, step in enumerate(self.steps):
+            if isinstance(step, ir.Index):
+                indices = [_resolve(dim, values) for dim in step.dims]
+                if any(kind == "gather" for kind, *_ in indices):
+                    rest = [(step, indices), *_bind(self.steps[number + 1 :], values)]
+                    return _elements(shape, dtype, box, rest)
+                box = box.index(indices)
+            elif isinstance(step, ir.Transpose):
+                box = box.transpose(step.permutation)
+            elif isinstance(step, (ir.Peer, ir.Multicast)):
+                continue
+            elif isinstance(step, ir.Reshape) and box.shape == step.shape:
+                continue
+            else:
+                rest = _bind(self.steps[number:], values)
+                return _elements(shape, dtype, box, rest)
+        return box.place(shape)
+
+
+def _dynamic_slots(access: ir.Access) -> tuple[ir.Operand, ...]:
+    """Traced index operands in the order in which `locate` consumes them."""
+    found: list[ir.Operand] = []
+    for step in access.steps:
+        if isinstance(step, ir.Index):
+            for dim in step.dims:
+                found.append(dim.start if isinstance(dim, ir.Slice) else dim.index)
+                if isinstance(dim, ir.Slice) and dim.size_operand is not None:
+                    found.append(dim.size_operand)
+    return tuple(found)
+
+
+def _resolve(dim: Any, values: Any) -> tuple:
+    """`("slice", start, size, stride)`, `("at", i)` or `("gather", array)`."""
+    if isinstance(dim, ir.Slice):
+        start = scalar(next(values))
+        size = dim.size
+        if dim.size_operand is not None:
+            size = scalar(next(values))
+        return ("slice", start, size, dim.stride)
+    if isinstance(dim, ir.At):
+        return ("at", scalar(next(values)))
+    return ("gather", np.asarray(next(values)))
+
+
+def scalar(value: Any) -> int:
+    """An index as an int; JAX's bool, float and one-element starts are accepted."""
+    return int(value) if np.ndim(value) == 0 else int(np.asarray(value).reshape(-1)[0])
+
+
+def _bind(steps: Sequence[ir.ViewStep], values: Any) -> list[tuple]:
+    bound = []
+    for step in steps:
+        indices = None
+        if isinstance(step, ir.Index):
+            indices = [_resolve(dim, values) for dim in step.dims]
+        bound.append((step, indices))
+    return bound
+
+
+class _Box:
+    """A box of a buffer and how the view's dimensions map to the buffer's."""
+
+    __slots__ = ("dims", "order")
+
+    def __init__(self, dims: list[tuple[int, int, int]], order: list[int]) -> None:
+        self.dims = dims
+        self.order = order
+
+    @classmethod
+    def whole(cls, shape: tuple[int, ...]) -> _Box:
+        return cls([(0, size, 1) for size in shape], list(range(len(shape))))
+
+    @classmethod
+    def window(cls, ref: Window) -> _Box:
+        dims = [(start, size, 1) for start, size in zip(ref.origin, ref.sizes)]  # noqa: B905
+        return cls(dims, [d for d in range(len(dims)) if d not in ref.squeezed])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.dims[d][1] for d in self.order)
+
+    def index(self, indices: list[tuple]) -> _Box:
+        dims, order = list(self.dims), []
+        for d, index in zip(self.order, indices, strict=True):
+            start, _, stride = dims[d]
+            if index[0] == "at":
+                dims[d] = (start + index[1] * stride, 1, 1)
+            else:
+                _, first, size, step = index
+                dims[d] = (start + first * stride, size, stride * step)
+                order.append(d)
+        return _Box(dims, order)
+
+    def transpose(self, permutation: Sequence[int]) -> _Box:
+        return _Box(self.dims, [self.order[p] for p in permutation])
+
+    def place(self, shape: tuple[int, ...]) -> Place:
+        row: list[int] = [BOX]
+        inside = True
+        for (start, size, stride), limit in zip(self.dims, shape, strict=True):
+            row += (start, size, stride)
+            last = start + (size - 1) * stride
+            inside = inside and (size == 0 or (0 <= start and last < limit))
+        place = Place(tuple(row), self.shape)
+        kept = sorted(self.order)
+        if inside:
+            place.index = tuple(
+                slice(start, start + (size - 1) * stride + 1, stride)
+                if d in kept
+                else start
+                for d, (start, size, stride) in enumerate(self.dims)
+            )
+        else:
+            place.index, place.inside = self._clipped(shape, kept)
+        if kept != self.order:
+            place.axes = tuple(kept.index(d) for d in self.order)
+        place.fast = inside and place.axes is None
+        return place
+
+    def _clipped(self, shape: tuple[int, ...], kept: list[int]) -> tuple[Any, Inside]:
+        source, target, squeeze = [], [], []
+        for d, (start, size, stride) in enumerate(self.dims):
+            numbers = [k for k in range(size) if 0 <= start + k * stride < shape[d]]
+            first, count = (numbers[0], len(numbers)) if numbers else (0, 0)
+            begin = start + first * stride if count else 0
+            end = begin + (count - 1) * stride + 1 if count else 0
+            source.append(slice(begin, end, stride))
+            target.append(slice(first, first + count))
+            squeeze.append(slice(None) if d in kept else 0)
+        sizes = tuple(size for _, size, _ in self.dims)
+        return tuple(source), Inside(sizes, tuple(target), tuple(squeeze))
+
+    def numbers(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Flat element numbers in view order; -1 outside the buffer."""
+        flat = np.zeros((), np.int64)
+        ok = np.ones((), bool)
+        for (start, size, stride), limit in zip(self.dims, shape, strict=True):
+            at = start + np.arange(size, dtype=np.int64) * stride
+            flat = flat[..., None] * limit + at
+            ok = ok[..., None] & (at >= 0) & (at < limit)
+        flat = np.where(ok, flat, -1)
+        kept = sorted(self.order)
+        flat = flat[tuple(slice(None) if d in kept else 0 for d in range(len(shape)))]
+        return flat.transpose([kept.index(d) for d in self.order])
+
+
+def _elements(
+    shape: tuple[int, ...], dtype: np.dtype, box: _Box, rest: list[tuple]
+) -> Place:
+    flat = box.numbers(shape)
+    size = int(np.prod(shape))
+    cast: np.dtype | None = None
+    for step, indices in rest:
+        if isinstance(step, ir.Index):
+            flat = _take(flat, indices)
+        elif isinstance(step, ir.Transpose):
+            flat = flat.transpose(step.permutation)
+        elif isinstance(step, ir.Reshape):
+            flat = flat.reshape(step.shape)
+        elif isinstance(step, (ir.Bitcast, ir.Alias)):
+            offset = step.offset if isinstance(step, ir.Alias) else 0
+            new = dtype_of(step.dtype)
+            flat, size = _recast(flat, cast or dtype, new, step.shape, offset, size)
+            cast = new
+    place = Place((ELEMENTS,), flat.shape)
+    place.special = Elements(flat, size, cast)
+    return place
+
+
+def _recast(
+    flat: np.ndarray,
+    old: np.dtype,
+    new: np.dtype,
+    shape: tuple[int, ...],
+    offset: int,
+    size: int,
+) -> tuple[np.ndarray, int]:
+    """Element numbers of the same bytes as another dtype."""
+    total = size * old.itemsize // new.itemsize
+    if flat.size == 0:
+        return flat.reshape(shape), total
+    first = int(flat.reshape(-1)[0]) * old.itemsize + offset
+    count = int(np.prod(shape))
+    numbers = first // new.itemsize + np.arange(count, dtype=np.int64)
+    if old.itemsize == new.itemsize and offset == 0:
+        numbers = flat.reshape(-1)
+    return numbers.reshape(shape), total
+
+
+def _take(flat: np.ndarray, indices: list[tuple]) -> np.ndarray:
+    """Applies one indexer to an array of element numbers; -1 outside."""
+    arrays, slices = [], []
+    gathers = [i[1] for i in indices if i[0] == "gather"]
+    lead = np.broadcast_shapes(*(g.shape for g in gathers)) if gathers else ()
+    keep = [d for d, i in enumerate(indices) if i[0] == "slice"]
+    rank = len(lead) + len(keep)
+    ok = np.ones((1,) * rank, bool)
+    for d, index in enumerate(indices):
+        if index[0] == "slice":
+            at = index[1] + np.arange(index[2], dtype=np.int64) * index[3]
+            axis = len(lead) + keep.index(d)
+            at = at.reshape([-1 if a == axis else 1 for a in range(rank)])
+        else:
+            value = np.asarray(index[1]).astype(np.int64)
+            at = value.reshape((1,) * (len(lead) - value.ndim) + value.shape)
+            at = at.reshape(at.shape + (1,) * len(keep))
+        inside = (at >= 0) & (at < flat.shape[d])
+        ok = ok & inside
+        arrays.append(np.where(inside, at, 0))
+        slices.append(d)
+    return np.where(ok, flat[tuple(arrays)], -1)

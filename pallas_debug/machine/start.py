@@ -1,0 +1,161 @@
+"""How a launch begins: its arguments, and one cluster of blocks after another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from pallas_debug.machine import state as states
+from pallas_debug.machine.memory import Memory, dtype_of
+from pallas_debug.machine.step import Step
+from pallas_debug.trace.schema import BufferRow, Kind, ThreadRow
+from pallas_debug.trace.writer import LaunchRecord
+
+SEQUENTIAL = ("tpu", "generic")
+
+
+def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
+    """Creates the root thread and the argument buffers; gives the outputs' numbers."""
+    kernel, writer = m.kernel, m.writer
+    m.root = writer.thread(_row(m, "launch", -1, -1, -1, -1))
+    m.tid, m.pc, m.base = m.root, kernel.entry, -kernel.entry
+    numbers: list[int] = []
+    sources = kernel.num_scalars + kernel.num_inputs
+    aliased = {output: source for source, output in kernel.aliases}
+    for position, decl in enumerate(kernel.buffers):
+        output = position - sources
+        alias = numbers[aliased[output]] if output in aliased else -1
+        if position < sources:
+            value = np.asarray(m.launch.arguments[position])
+            if position in aliased.values():
+                value = value.copy()
+            data, initial = value, writer.payload(m.launch.arguments[position])
+        elif alias >= 0:
+            data, initial = m.state.memory[alias].data, -1
+        else:
+            dtype = dtype_of(decl.dtype)
+            data, initial = np.full(decl.shape, m.fill(dtype), dtype), -1
+        numbers.append(_argument(m, decl, position, data, alias, initial))
+    record.arguments = tuple(numbers[:sources])
+    m.arguments = tuple(numbers)
+    return tuple(numbers[sources:])
+
+
+def _argument(m, decl, position, data, alias, initial) -> int:  # noqa: ANN001
+    kernel = m.kernel
+    role = "output"
+    if position < kernel.num_scalars + kernel.num_inputs:
+        role = "scalar" if position < kernel.num_scalars else "input"
+    number = m.writer.buffer(
+        BufferRow(
+            name=decl.name,
+            space=decl.space,
+            shape=decl.shape,
+            dtype=decl.dtype,
+            scope="launch",
+            role=role,
+            thread=-1,
+            block=-1,
+            device=m.device,
+            launch=m.launch_number,
+            alias=alias,
+            initial=initial,
+            loc=decl.loc,
+        )
+    )
+    m.state.memory[number] = Memory(number, data, decl)
+    if decl.is_sync:
+        count = int(np.prod(decl.shape)) if decl.shape else 1
+        m.state.semaphores[number] = states.Semaphores(count)
+    m.emit(Kind.ALLOC, number, aux=min(data.nbytes, 2**31 - 1))
+    return number
+
+
+def cluster(m: Step) -> bool:
+    """Starts the next cluster (or the core); False if there is none left."""
+    grid, state = m.kernel.grid, m.state
+    if m.kernel.backend in SEQUENTIAL and not m.kernel.facts.get("cores"):
+        if state.next_cluster > 0:
+            return False
+        state.next_cluster = 1
+        block = states.Block(-1, -1, {})
+        _thread(m, block, "core", 0)
+        return True
+    clusters = math.prod(m.launch.grid)
+    size = math.prod(grid.cluster)
+    while state.next_cluster < clusters:
+        number = state.next_cluster
+        state.next_cluster += 1
+        if m.chosen is None or any(
+            number * size + rank in m.chosen for rank in range(size)
+        ):
+            for rank in range(size):
+                _block(m, number, rank)
+            return True
+    return False
+
+
+def _block(m: Step, cluster_number: int, rank: int) -> None:
+    grid = m.kernel.grid
+    ids: dict[str, int] = dict(m.launch.device)
+    point = unravel(cluster_number, m.launch.grid)
+    for axis, coordinate in enumerate(point):
+        ids[f"#{axis}"] = coordinate
+        if axis < len(grid.names):
+            ids[grid.names[axis]] = coordinate
+    for axis, coordinate in enumerate(unravel(rank, grid.cluster)):
+        ids[grid.cluster_names[axis]] = coordinate
+    size = math.prod(grid.cluster)
+    linear = cluster_number * size + rank
+    block = states.Block(linear, cluster_number if grid.cluster else -1, ids)
+    kind = {"mosaic_gpu": "warpgroup", "triton": "block"}.get(m.kernel.backend, "core")
+    for index in range(grid.threads):
+        _thread(m, block, kind, index)
+
+
+def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
+    kernel, writer = m.kernel, m.writer
+    m.tid, m.bid, m.pc = m.root, -1, kernel.entry
+    m.base = m.state.step - m.pc
+    number = writer.thread(
+        _row(m, kind, m.root, block.cluster, block.linear, index)
+    )
+    registers: list = [None] * kernel.registers
+    for register, buffer in zip(kernel.arguments, m.arguments, strict=True):
+        registers[register] = buffer
+    thread = states.Thread(number, kernel.entry, registers, block)
+    thread.notes["index"] = index
+    m.state.threads[number] = thread
+    m.state.ready.append(number)
+    block.live += 1
+    m.emit(Kind.SPAWN, number)
+
+
+def _row(m, kind, parent, cluster, block, index) -> ThreadRow:  # noqa: ANN001
+    return ThreadRow(
+        kind=kind,
+        parent=parent,
+        device=m.device,
+        cluster=cluster,
+        block=block,
+        index=index,
+        launch=m.launch_number,
+        instr=-1,
+    )
+
+
+def unravel(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Coordinates of a linear index, the last axis fastest."""
+    point: list[int] = []
+    for size in reversed(shape):
+        point.append(number % size)
+        number //= size
+    return tuple(reversed(point))
+
+
+def progress(m: Step) -> tuple[int, int]:
+    """Grid points begun, and all."""
+    total = math.prod(m.launch.grid) if m.launch.grid else 1
+    begun = m.point if m.kernel.backend in SEQUENTIAL else m.state.next_cluster
+    return begun, total

@@ -1,0 +1,505 @@
+"""The verbs a rule may use. Each acts on the state and emits its own event.
+
+The set is closed; rules are open. A rule sees values, targets and these verbs, never
+the trace, a clock or a check. A rule waits before it acts: then "blocked" means that
+nothing has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.errors import UnsupportedOp
+from pallas_debug.machine import state as states
+from pallas_debug.machine.memory import (
+    ELEMENTS,
+    MASKED,
+    Memory,
+    Place,
+    Window,
+    dtype_of,
+    poison,
+)
+from pallas_debug.machine.places import Plan
+from pallas_debug.trace.schema import ROW, BufferRow, Kind, ThreadRow
+from pallas_debug.trace.writer import Writer
+
+PACK = ROW.pack
+READ, WRITE, UPDATE = int(Kind.READ), int(Kind.WRITE), int(Kind.UPDATE)
+
+
+class Target(NamedTuple):
+    """A reference with its views, ready to be read or written.
+
+    `ref` is a buffer number or a `Window`; `dyn` the values of the traced indices.
+    """
+
+    ref: Any
+    plan: Plan
+    dyn: tuple
+
+
+class Step:
+    """The machine as one instruction of one thread sees it.
+
+    Attributes:
+      pc: Tape position of the instruction; `base + pc` is its step number.
+      thread, block: Who executes; `tid`, `bid` are their numbers in the trace.
+    """
+
+    def __init__(
+        self, state: states.State, launch: ir.Launch, writer: Writer, options: Any
+    ) -> None:
+        self.state = state
+        self.launch = launch
+        self.kernel = launch.kernel
+        self.writer = writer
+        self.options = options
+        self.pc = 0
+        self.base = 0
+        self.tid = -1
+        self.bid = -1
+        self.launch_number = len(writer.launches) - 1
+        self.device = _linear(launch.axes, launch.device)
+        self.keep_reads = options.values == "all"
+        self.keep_writes = options.values in ("all", "writes")
+        self.full = False
+        self._wholes: dict[tuple[int, ...], Plan] = {}
+        self.root = -1
+        self.arguments: tuple[int, ...] = ()
+        self.current: states.Thread | None = None
+        self.chosen = start_chosen(launch, options)
+        self.point = 0
+
+    # -- facts ---------------------------------------------------------------
+
+    def emit(
+        self, kind: int, obj: int = -1, region: int = -1, aux: int = 0, payload: int = -1
+    ) -> None:
+        """Appends one event of the current thread."""
+        pc = self.pc
+        self.writer.log += PACK(
+            kind, self.tid, self.bid, self.base + pc, pc, obj, region, aux, payload
+        )
+
+    def _payload(self, value: Any) -> int:
+        writer = self.writer
+        if writer.payload_bytes > self.options.max_value_bytes:
+            self.full = True
+            return -1
+        return writer.payload(value)
+
+    # -- memory --------------------------------------------------------------
+
+    def memory(self, ref: Any) -> Memory:
+        """The live buffer behind a reference."""
+        return self.state.memory[ref if type(ref) is int else ref.buffer]
+
+    def place(self, target: Target) -> Place:
+        """Where a target lies in its buffer; computed once per distinct indices."""
+        ref, plan, dyn = target
+        key = dyn if type(ref) is int else (ref.origin, ref.sizes, dyn)
+        try:
+            place = plan.cache.get(key)
+        except TypeError:
+            key, place = None, None
+        if place is None:
+            memory = self.memory(ref)
+            data = memory.data
+            place = plan.locate(data.shape, data.dtype, ref, dyn)
+            self._number(place, data)
+            if key is not None:
+                plan.cache[key] = place
+        return place
+
+    def _number(self, place: Place, data: np.ndarray) -> None:
+        row = place.row
+        if place.special is not None:
+            numbers = _base_numbers(place.special, data.dtype)
+            row = (ELEMENTS, self.writer.payload(numbers))
+        place.region = self.writer.region(row)
+
+    def read(self, target: Target, mask: Any = None, other: Any = None) -> Any:
+        """The value at a target; where `mask` is false it is `other` or unset."""
+        place = self.place(target)
+        memory = self.memory(target[0])
+        if place.fast and mask is None:
+            value = memory.data[place.index]
+            if type(value) is np.ndarray:
+                value = value.copy()
+        else:
+            value = place.read(memory.data, self.fill(memory.data.dtype))
+        region = place.region
+        if mask is not None:
+            mask = np.broadcast_to(mask, place.shape)
+            if not mask.all():
+                region = self._masked(place, mask)
+                if other is None:
+                    other = self.fill(memory.data.dtype)
+                value = np.where(mask, value, np.asarray(other, memory.data.dtype))
+                value = value if place.shape else value[()]
+        payload = self._payload(place.base(value)) if self.keep_reads else -1
+        pc = self.pc
+        self.writer.log += PACK(
+            READ, self.tid, self.bid, self.base + pc, pc, memory.number, region, 0, payload
+        )
+        return value
+
+    def write(
+        self, target: Target, value: Any, mask: Any = None, kind: int = WRITE
+    ) -> None:
+        """Stores a value at a target, only where `mask` is true."""
+        place = self.place(target)
+        memory = self.memory(target[0])
+        region = place.region
+        if np.shape(value) != place.shape:
+            value = np.broadcast_to(value, place.shape)
+        if mask is not None:
+            mask = np.broadcast_to(mask, place.shape)
+            if not mask.all():
+                region = self._masked(place, mask)
+                old = place.read(memory.data, self.fill(memory.data.dtype))
+                value = np.where(mask, value, old)
+        if place.fast:
+            memory.data[place.index] = value
+        else:
+            place.write(memory.data, value)
+        payload = -1
+        if self.keep_writes:
+            payload = self._payload(self._stored(place, memory, value))
+        pc = self.pc
+        self.writer.log += PACK(
+            kind, self.tid, self.bid, self.base + pc, pc, memory.number, region, 0, payload
+        )
+
+    def _stored(self, place: Place, memory: Memory, value: Any) -> Any:
+        """The written value in the buffer's own dtype and order."""
+        special = place.special
+        if special is None:
+            return place.base(value)
+        if special.cast is None or special.cast.itemsize == memory.data.dtype.itemsize:
+            return np.ascontiguousarray(value).reshape(-1).view(memory.data.dtype)
+        numbers = _base_numbers(special, memory.data.dtype)
+        flat = memory.data.reshape(-1)
+        return flat[np.clip(numbers, 0, flat.size - 1)]
+
+    def _masked(self, place: Place, mask: np.ndarray) -> int:
+        if place.special is not None:
+            numbers = place.special.flat[mask]
+            return self.writer.region((ELEMENTS, self.writer.payload(numbers)))
+        payload = self.writer.payload(np.ascontiguousarray(place.base(mask)))
+        return self.writer.region((MASKED, *place.row[1:], payload))
+
+    def whole(self, ref: Any) -> Target:
+        """All of a reference, as a target."""
+        shape = self.memory(ref).data.shape
+        plan = self._wholes.get(shape)
+        if plan is None:
+            plan = self._wholes[shape] = Plan(ir.Access(ref=ir.Reg(0)))
+        return Target(ref, plan, ())
+
+    def fill(self, dtype: np.dtype) -> Any:
+        """What unset memory of this dtype reads as."""
+        return poison(dtype, self.options.uninitialized)
+
+    def data(self, ref: Any) -> np.ndarray:
+        """Contents of a buffer, for rules that must look without touching."""
+        return self.memory(ref).data
+
+    def alloc(self, decl: ir.Buffer, role: str = "scratch") -> int:
+        """A new uninitialized buffer, barrier or semaphore array."""
+        count = int(np.prod(decl.shape)) if decl.shape else 1
+        number = self.writer.buffer(
+            BufferRow(
+                name=decl.name,
+                space=decl.space,
+                shape=decl.shape,
+                dtype=decl.dtype,
+                scope=decl.scope,
+                role="sync" if decl.is_sync else role,
+                thread=self.tid,
+                block=self.bid,
+                device=self.device,
+                launch=self.launch_number,
+                arrivals=int(decl.params.get("num_arrivals", 0)),
+                loc=decl.loc,
+            )
+        )
+        if decl.is_sync:
+            data = np.zeros(0, np.int8)
+            if decl.dtype.endswith("semaphore"):
+                self.state.semaphores[number] = states.Semaphores(count)
+            else:
+                arrivals = int(decl.params.get("num_arrivals", 1))
+                self.state.barriers[number] = states.Barriers(count, arrivals)
+            nbytes = 8 * count
+        else:
+            dtype = dtype_of(decl.dtype)
+            data = np.full(decl.shape, self.fill(dtype), dtype)
+            nbytes = data.nbytes
+        self.state.memory[number] = Memory(number, data, decl)
+        self.emit(Kind.ALLOC, number, aux=nbytes)
+        return number
+
+    def free(self, number: int) -> None:
+        """Ends a buffer; its contents live on while agents may touch them."""
+        self.emit(Kind.FREE, number)
+        thread = self.thread
+        scope = self.state.memory[number].decl.scope
+        idle = all(agent.done for agent in thread.agents)
+        if thread.block.live <= 1 or (scope == "thread" and idle):
+            self.discard(number)
+        else:
+            thread.block.zombies.append(number)
+
+    def discard(self, number: int) -> None:
+        """Forgets the contents of a freed buffer."""
+        self.state.memory.pop(number, None)
+        self.state.barriers.pop(number, None)
+        self.state.semaphores.pop(number, None)
+
+    # -- threads -------------------------------------------------------------
+
+    @property
+    def thread(self) -> states.Thread:
+        """The thread that executes."""
+        return self.state.threads[self.tid]
+
+    def grid_next(self, rank: int) -> tuple | None:
+        """Enters the next grid point of a core; its coordinates, None at the end."""
+        thread, grid = self.thread, self.launch.grid
+        total = int(np.prod(grid, dtype=np.int64))
+        number = thread.notes.get("point", 0)
+        while self.chosen is not None and number < total and number not in self.chosen:
+            number += 1
+        if number >= total:
+            return None
+        thread.notes["point"] = self.point = number + 1
+        thread.bid = self.bid = number
+        self.emit(Kind.GRID, aux=number)
+        point = np.unravel_index(number, grid) if grid else ()
+        return tuple(np.int32(i) for i in point)
+
+    def unsupported(self, position: int) -> None:
+        """An op without a rule: ends the launch, or is skipped and recorded."""
+        instr = self.kernel.tape[position]
+        if self.options.unsupported != "stub":
+            raise UnsupportedOp(op=instr.op, loc=self.kernel.loc_of(position))
+        self.stub()
+
+    def spawn(
+        self, kind: str, pc: int, registers: Sequence[Any], family: str = ""
+    ) -> int:
+        """Starts an agent at tape position `pc` with these registers.
+
+        With a `family` the issuing thread can commit and join it.
+        """
+        parent = self.thread
+        block = parent.block
+        row = ThreadRow(
+            kind=kind,
+            parent=self.tid,
+            device=self.device,
+            cluster=block.cluster,
+            block=self.bid,
+            index=-1,
+            launch=self.launch_number,
+            instr=self.pc,
+        )
+        number = self.writer.thread(row)
+        child = states.Thread(number, pc, list(registers), block)
+        child.bid = self.bid
+        self.state.threads[number] = child
+        self.state.ready.append(number)
+        block.live += 1
+        if family:
+            parent.agents.append(states.Agent(number, family))
+        self.emit(Kind.SPAWN, number)
+        return number
+
+    def wake(self, waiters: list[int]) -> None:
+        """Makes sleeping threads try their instruction again."""
+        for number in waiters:
+            thread = self.state.threads[number]
+            if thread.status == states.WAITING:
+                thread.status = states.READY
+                self.state.ready.append(number)
+        waiters.clear()
+
+    def _sleep(self, waiters: list[int], wait: tuple[int, int, int]) -> bool:
+        thread = self.thread
+        if thread.waits is None:
+            region = -1 if wait[0] < 0 else self._element(wait[1])
+            self.emit(Kind.BLOCK, wait[0], region, wait[2] if wait[0] >= 0 else wait[1])
+        thread.waits = wait
+        thread.status = states.WAITING
+        waiters.append(self.tid)
+        return False
+
+    def _element(self, index: int) -> int:
+        return self.writer.region((0, index, 1, 1))
+
+    # -- barriers ------------------------------------------------------------
+
+    def arrive(self, barrier: int, index: int, count: int = 1) -> None:
+        """Arrives at a barrier; the last arrival completes its phase."""
+        bars = self.state.barriers[barrier]
+        for _ in range(count):
+            done = bars.completed[index]
+            self.emit(Kind.ARRIVE, barrier, self._element(index), done)
+            bars.pending[index] -= 1
+            if bars.pending[index] == 0:
+                bars.pending[index] = bars.arrivals
+                bars.completed[index] = done + 1
+                self.emit(Kind.PHASE, barrier, self._element(index), done + 1)
+                self.wake(bars.waiters)
+
+    def wait(self, barrier: int, index: int) -> bool:
+        """Waits for the phase after the last one that this thread observed."""
+        bars = self.state.barriers[barrier]
+        key = (self.tid, index)
+        phase = bars.observed.get(key, 0) + 1
+        if bars.completed[index] < phase:
+            return self._sleep(bars.waiters, (barrier, index, phase))
+        bars.observed[key] = phase
+        self.thread.waits = None
+        self.emit(Kind.WAIT, barrier, self._element(index), phase)
+        return True
+
+    def phase_ready(self, barrier: int, index: int) -> bool:
+        """Whether a wait would not sleep; records nothing."""
+        bars = self.state.barriers[barrier]
+        return bars.completed[index] > bars.observed.get((self.tid, index), 0)
+
+    # -- semaphores ----------------------------------------------------------
+
+    def signal(self, semaphore: int, index: int, amount: int) -> None:
+        """Increases a semaphore."""
+        sems = self.state.semaphores[semaphore]
+        sems.count[index] += amount
+        self.emit(Kind.SIGNAL, semaphore, self._element(index), amount)
+        self.wake(sems.waiters)
+
+    def take(
+        self, semaphore: int, index: int, amount: int, decrement: bool = True
+    ) -> bool:
+        """Waits until a semaphore has `amount` units, then takes them."""
+        sems = self.state.semaphores[semaphore]
+        if sems.count[index] < amount:
+            return self._sleep(sems.waiters, (semaphore, index, amount))
+        if decrement:
+            sems.count[index] -= amount
+        self.thread.waits = None
+        self.emit(Kind.WAIT, semaphore, self._element(index), amount)
+        return True
+
+    # -- asynchronous operations ---------------------------------------------
+
+    def fence(self) -> None:
+        """Makes stores before it visible to the asynchronous proxy."""
+        self.emit(Kind.FENCE)
+
+    def commit(self, family: str) -> None:
+        """Closes a group over this family's operations issued since the last one."""
+        thread = self.thread
+        for agent in thread.agents:
+            if agent.family == family and agent.group < 0:
+                agent.group = thread.groups
+        self.emit(Kind.COMMIT, aux=thread.groups)
+        thread.groups += 1
+
+    def join(self, family: str, pending: int, *, reads: bool = False) -> bool:
+        """Waits until at most `pending` groups of a family are unfinished."""
+        thread = self.thread
+        mine = [a for a in thread.agents if a.family == family and a.group >= 0]
+        groups = sorted({a.group for a in mine})
+        keep = set(groups[len(groups) - pending :] if pending else ())
+        due = [a for a in mine if a.group not in keep]
+        for agent in due:
+            if not (agent.done or (reads and agent.read_done)):
+                waiters = self.state.joiners.setdefault(agent.thread, [])
+                return self._sleep(waiters, (-1, agent.thread, 0))
+        thread.waits = None
+        for agent in due:
+            self.emit(Kind.JOIN, agent.thread, aux=int(reads))
+            if not reads:
+                thread.agents.remove(agent)
+        return True
+
+    def await_agent(self, number: int) -> bool:
+        """Waits until an agent of any thread has ended."""
+        other = self.state.threads.get(number)
+        if other is not None and other.status != states.DONE:
+            return self._sleep(
+                self.state.joiners.setdefault(number, []), (-1, number, 0)
+            )
+        self.thread.waits = None
+        self.emit(Kind.JOIN, number)
+        return True
+
+    def reads_done(self) -> None:
+        """An agent says that it has read its source."""
+        agent = self.record(self.tid)
+        if agent is not None:
+            agent.read_done = True
+            self.wake(self.state.joiners.get(self.tid, []))
+
+    def record(self, number: int) -> states.Agent | None:
+        """What the issuer of an agent remembers of it, None if nothing."""
+        parent = self.state.threads.get(self.writer.threads[number].parent)
+        if parent is not None:
+            for agent in parent.agents:
+                if agent.thread == number:
+                    return agent
+        return None
+
+    # -- the rest ------------------------------------------------------------
+
+    def log(self, text: str) -> None:
+        """Records a printed text."""
+        self.emit(Kind.PRINT, aux=self.writer.text(text))
+
+    def asserted(self, held: bool, text: str) -> None:
+        """Records the outcome of a `debug_check`."""
+        self.writer.text(text)
+        self.emit(Kind.ASSERT, aux=int(held))
+
+    def stub(self) -> None:
+        """Records that an unsupported op was skipped."""
+        self.emit(Kind.STUB)
+
+
+def start_chosen(launch: ir.Launch, options: Any) -> frozenset[int] | None:
+    """Linear grid indices that were asked for, None for all."""
+    if options.blocks is None:
+        return None
+    shape = (*launch.grid, *launch.kernel.grid.cluster)
+    return frozenset(
+        int(b) if np.ndim(b) == 0 else int(np.ravel_multi_index(tuple(b), shape))
+        for b in options.blocks
+    )
+
+
+def _base_numbers(special: Any, dtype: np.dtype) -> np.ndarray:
+    """Element numbers in units of the buffer's own dtype."""
+    flat = special.flat.reshape(-1)
+    if special.cast is None or special.cast.itemsize == dtype.itemsize:
+        return flat
+    first = flat * special.cast.itemsize // dtype.itemsize
+    last = (flat + 1) * special.cast.itemsize - 1
+    span = int((last // dtype.itemsize - first).max(initial=0)) + 1
+    return np.unique(first[:, None] + np.arange(span))
+
+
+def _linear(axes: Any, device: Any) -> int:
+    number = 0
+    for name, size in axes.items():
+        number = number * size + device.get(name, 0)
+    return number
+
+
+__all__ = ["Step", "Target", "Window"]

@@ -1,0 +1,128 @@
+"""How a cell under `%%pallas_debug` runs: as itself, with one line in front.
+
+The first line is replaced by a call that opens the recording, and the shell runs the
+cell as it runs any other: line numbers hold, `%` magics and top-level `await` work, a
+traceback shows the user's frames, the last expression is displayed, and names stay. The
+end of the cell closes the recording. Nothing is pasted into a string and run again,
+which would break `await` where the shell already runs in an event loop.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from pallas_debug import errors
+
+NAME = "pallas_debug"
+OPENER = "pallas_debug_begin"
+
+_FIRST_LINE = re.compile(rf"%%{NAME}(?:\s+(?P<options>.*))?$")
+_FUTURE = re.compile(r"\s*from\s+__future__\s+import\b")
+
+
+def is_nothing(line: str) -> bool:
+    """Whether a source line is blank or a comment."""
+    return not line.strip() or line.lstrip().startswith("#")
+
+
+class CellTransformer:
+    """Turns a `%%pallas_debug` cell into a cell that opens a recording.
+
+    Args:
+      accepts: Whether an options line is right. Where it is not, the cell is left to the
+        magic itself, which says what is wrong.
+      transform_cell: The shell's own transformation, for a cell magic below ours.
+    """
+
+    def __init__(
+        self, accepts: Callable[[str], bool], transform_cell: Callable[[str], str]
+    ) -> None:
+        self._accepts = accepts
+        self._transform_cell = transform_cell
+
+    def __call__(self, lines: list[str]) -> list[str]:
+        """The cell's lines as they are run; other cells come back unchanged."""
+        found = _FIRST_LINE.match(lines[0].rstrip()) if lines else None
+        if not found or not self._accepts(found["options"] or ""):
+            return lines
+        body = lines[1:]
+        opener = f"get_ipython().run_line_magic({OPENER!r}, {found['options'] or ''!r})"
+        first = next((i for i, line in enumerate(body) if not is_nothing(line)), None)
+        if first is None:
+            return [opener + "\n", *body]
+        if body[first].startswith("%%"):
+            inner = self._transform_cell("".join(body[first:]))
+            return [opener + "\n", *body[:first], *inner.splitlines(keepends=True)]
+        if _FUTURE.match(body[first]):
+            # Nothing but comments may stand above such an import.
+            last = max(i for i, line in enumerate(body) if _FUTURE.match(line))
+            body[last] = body[last].rstrip("\n") + f"; {opener}\n"
+            return ["\n", *body]
+        return [opener + "\n", *body]
+
+
+class CellRecorder:
+    """The one recording that a notebook may have open, tied to the cell that opened it.
+
+    Args:
+      show: Called with the finished recording, its options, and what stopped it if
+        anything but the cell's own error did.
+    """
+
+    def __init__(self, show: Callable[[Any, Any, Any], None]) -> None:
+        self._show = show
+        self._running: list[Any] = []  # the cells being run, outermost first
+        self._owner: Any = None
+        self._context: Any = None
+        self._recording: Any = None
+        self._arguments: Any = None
+
+    def cell_begins(self, info: Any = None) -> None:
+        """Event `pre_run_cell`."""
+        self._running.append(info)
+
+    def begin(self, context: Any, arguments: Any) -> None:
+        """Opens `context`, a recording, until the running cell ends."""
+        if self._context is not None:
+            raise errors.ReentrantRecording()
+        self._recording = context.__enter__()
+        self._context, self._arguments = context, arguments
+        self._owner = self._running[-1] if self._running else None
+
+    def cell_ends(self, result: Any = None) -> None:
+        """Event `post_run_cell`; closes the recording if its own cell ended."""
+        info = getattr(result, "info", None)
+        if info is None:  # interrupted before there was a result
+            self._running.clear()
+        elif self._is_running(info):
+            while self._running.pop() is not info:
+                pass
+        if self._context is not None and not self._is_running(self._owner):
+            self.close(getattr(result, "error_in_exec", None))
+
+    def _is_running(self, info: Any) -> bool:
+        return any(cell is info for cell in self._running)
+
+    def close(self, error: BaseException | None = None) -> None:
+        """Closes the recording, if one is open, and shows it.
+
+        Args:
+          error: What ended the cell, if it did not end by itself.
+        """
+        context, recording = self._context, self._recording
+        arguments = self._arguments
+        self._context = self._recording = self._arguments = self._owner = None
+        if context is None:
+            return
+        stopped: BaseException | None = None
+        try:
+            if error is None:
+                context.__exit__(None, None, None)
+            else:
+                context.__exit__(type(error), error, error.__traceback__)
+        except BaseException as raised:
+            # An event's callback may not raise: IPython would show it as a crash.
+            stopped = raised if raised is not error else None
+        self._show(recording, arguments, stopped)

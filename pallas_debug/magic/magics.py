@@ -1,0 +1,230 @@
+"""The magics themselves. Imported by `load_ipython_extension` only."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from IPython.core.error import UsageError
+from IPython.core.magic import (
+    Magics,
+    line_cell_magic,
+    line_magic,
+    magics_class,
+    needs_local_scope,
+    no_var_expand,
+)
+from IPython.core.magic_arguments import (
+    argument,
+    magic_arguments,
+    parse_argstring,
+)
+from IPython.display import display
+
+import pallas_debug
+from pallas_debug import arguments, errors, tracebacks, views
+from pallas_debug.magic import cells
+from pallas_debug.magic.display import add_formatters, remove_formatters
+
+_WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
+
+
+def _all_options(function: Any) -> Any:
+    """Decorates a magic with the options of a recording and with its own."""
+    own = [
+        argument("-o", "--output", metavar="NAME", help="bind the trace to this name"),
+        argument("-q", "--quiet", action="store_true", help="show nothing"),
+        argument(
+            "--jax",
+            action="store_true",
+            help="show only what JAX itself would refuse",
+        ),
+    ]
+    shared: list[Any] = []
+    arguments.add_to(lambda *flags, **kw: shared.append(argument(*flags, **kw)))
+    for decorate in reversed([*own, *shared]):
+        function = decorate(function)
+    return function
+
+
+def split(line: str, parser: Any) -> tuple[str, str]:
+    """Splits a line into its options and the code after them, which stays raw."""
+    takes_value = {
+        flag: action.nargs != 0
+        for action in parser._actions
+        for flag in action.option_strings
+    }
+    position = 0
+    while found := _WORD.match(line, position):
+        word = found[1]
+        if word == "--":
+            return line[:position], line[found.end() :]
+        if not word.startswith("-"):
+            break
+        position = found.end()
+        if takes_value.get(word) and (value := _WORD.match(line, position)):
+            position = value.end()
+    return line[:position], line[position:].strip()
+
+
+@magics_class
+class PallasDebugMagics(Magics):
+    """`%pallas_debug` and `%%pallas_debug` of one shell."""
+
+    shell: Any
+
+    def __init__(self, shell: Any) -> None:
+        super().__init__(shell)
+        self.recorder = cells.CellRecorder(self._finish)
+        self.transformer = cells.CellTransformer(
+            self.accepts, lambda cell: shell.transform_cell(cell)
+        )
+
+    @no_var_expand
+    @needs_local_scope
+    @line_cell_magic
+    @magic_arguments()
+    @_all_options
+    def pallas_debug(
+        self, line: str, cell: str | None = None, local_ns: Any = None
+    ) -> Any:
+        """Records every Pallas kernel that the code launches, and shows what it did.
+
+        `%%pallas_debug [options]` on top of a cell runs the cell as it is.
+        `%pallas_debug [options] expression` runs one expression, returns the trace.
+        """
+        __tracebackhide__ = True
+        if cell is not None:
+            self._parsed(line)
+            # Comes here only when called by name: a typed cell is transformed before.
+            self.shell.run_cell(
+                f"%%{cells.NAME} {line}\n{cell}", store_history=False
+            ).raise_error()
+            return None
+        options, code = split(line, self.pallas_debug.parser)
+        parsed = self._parsed(options)
+        if not code:
+            raise UsageError(
+                "nothing to run: %pallas_debug [options] expression "
+                "(%pallas_debug? lists the options)"
+            )
+        return self._expression(code, parsed, local_ns)
+
+    @no_var_expand
+    @line_magic
+    def pallas_debug_begin(self, line: str) -> None:
+        """Opens the recording of a cell; `%%pallas_debug` puts it in the first line."""
+        __tracebackhide__ = True
+        parsed = self._parsed(line)
+        options = self._options(parsed)
+        self.recorder.begin(pallas_debug.recording(options=options), parsed)
+
+    def accepts(self, options: str) -> bool:
+        """Whether an options line is right."""
+        try:
+            self._options(self._parsed(options))
+        except (UsageError, errors.PallasDebugError):
+            return False
+        return True
+
+    def _parsed(self, line: str) -> Any:
+        __tracebackhide__ = True
+        parsed = parse_argstring(self.pallas_debug, line)
+        if parsed.output and not parsed.output.isidentifier():
+            raise UsageError(f"-o {parsed.output}: not a name")
+        self._options(parsed)
+        return parsed
+
+    def _options(self, parsed: Any) -> Any:
+        __tracebackhide__ = True
+        try:
+            return arguments.options(parsed)
+        except errors.BadOption as error:
+            raise UsageError(error.render()) from None
+
+    def _expression(self, code: str, parsed: Any, local_ns: Any) -> Any:
+        __tracebackhide__ = True
+        compiled = compile(code, f"<%{cells.NAME}>", "eval")
+        recording = pallas_debug.recording(options=self._options(parsed))
+        try:
+            with recording as made:
+                eval(compiled, self.shell.user_ns, local_ns)
+        except BaseException as error:
+            raise tracebacks.trim(error) from error.__cause__
+        trace = made.trace
+        self._bind(trace, parsed)
+        if parsed.jax or not trace.launches:
+            self._show(trace, parsed)
+            return None
+        # A returned trace is displayed by the shell, where it is the cell's value.
+        return None if parsed.quiet else trace
+
+    def _finish(self, recording: Any, parsed: Any, error: Any) -> None:
+        """Binds and shows what a cell recorded, once."""
+        trace = recording.trace
+        self._bind(trace, parsed)
+        if error is not None:
+            self._show_error(error)
+        self._show(trace, parsed)
+
+    def _show_error(self, error: BaseException) -> None:
+        """Shows why the recording stopped; the cell's own error has been shown."""
+        if isinstance(error, errors.PallasDebugError):
+            print(error.render())
+        else:
+            tracebacks.trim(error)
+            self.shell.showtraceback((type(error), error, error.__traceback__))
+
+    def _show(self, trace: Any, parsed: Any) -> None:
+        if parsed.quiet:
+            return
+        if not trace.launches:
+            print(errors.NoLaunch(function=f"%{cells.NAME}").render())
+        elif parsed.jax:
+            print(views.findings(pallas_debug.check(trace), views.REFUSALS))
+        else:
+            display(trace)
+
+    def _bind(self, trace: Any, parsed: Any) -> None:
+        if parsed.output:
+            self.shell.user_ns[parsed.output] = trace
+
+
+def _show_trimmed(
+    shell: Any, kind: Any, error: Any, traceback: Any, tb_offset: Any = None
+) -> None:
+    """Shows one of our errors without our frames."""
+    tracebacks.trim(error)
+    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
+
+
+def register(shell: Any) -> None:
+    """Gives `shell` the magics, the display of our types, and short tracebacks."""
+    if PallasDebugMagics.__name__ in shell.magics_manager.registry:
+        return
+    magics = PallasDebugMagics(shell)
+    shell.register_magics(magics)
+    # In front of the shell's own handling of `%%`.
+    shell.input_transformer_manager.line_transforms.insert(0, magics.transformer)
+    shell.events.register("pre_run_cell", magics.recorder.cell_begins)
+    shell.events.register("post_run_cell", magics.recorder.cell_ends)
+    add_formatters(shell)
+    if not shell.custom_exceptions:  # the user's own handler stays
+        shell.set_custom_exc((errors.PallasDebugError,), _show_trimmed)
+
+
+def unregister(shell: Any) -> None:
+    """Undoes `register`."""
+    magics = shell.magics_manager.registry.pop(PallasDebugMagics.__name__, None)
+    if magics is None:
+        return
+    magics.recorder.close()
+    shell.input_transformer_manager.line_transforms.remove(magics.transformer)
+    shell.events.unregister("pre_run_cell", magics.recorder.cell_begins)
+    shell.events.unregister("post_run_cell", magics.recorder.cell_ends)
+    for name in (cells.NAME, cells.OPENER):
+        for kind in ("line", "cell"):
+            shell.magics_manager.magics[kind].pop(name, None)
+    remove_formatters(shell)
+    if shell.custom_exceptions == (errors.PallasDebugError,):
+        shell.set_custom_exc((), None)

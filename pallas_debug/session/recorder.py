@@ -1,0 +1,105 @@
+"""From a captured launch to facts in a writer: lower, run, hand the results back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import ir, machine
+from pallas_debug.ir import chips
+from pallas_debug.machine.options import Options
+from pallas_debug.trace import close
+from pallas_debug.trace.schema import Outcome
+from pallas_debug.trace.trace import Trace
+from pallas_debug.trace.writer import LaunchRecord, Writer
+
+
+class Recorder:
+    """Runs launches as they come and collects their facts.
+
+    One recorder is one trace. Launches of the same equation are lowered and compiled
+    once.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.writer = Writer()
+        self._programs: dict[int, tuple[Any, machine.Program]] = {}
+        self.target = chips.chip(options.chip).backend if options.chip else None
+
+    def launch(self, call: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
+        """Executes a launch; `on_launch` of the capture."""
+        program = self._program(call)
+        kernel = program.kernel
+        grid, arguments = _grid(kernel, arguments)
+        launch = ir.Launch(
+            kernel=kernel,
+            arguments=tuple(arguments),
+            grid=grid,
+            axes=call.axis_env,
+            device=call.device,
+            chip=self.options.chip or default_chip(kernel.backend),
+        )
+        done = machine.run(launch, self.writer, self.options, program=program)
+        if done.record.outcome.kind == "interrupted":
+            raise KeyboardInterrupt
+        return done.results()
+
+    def lowered(self, call: Any) -> None:
+        """Notes a launch that JAX only lowers: static facts, no event."""
+        program = self._program(call)
+        launch = ir.Launch(kernel=program.kernel, arguments=(), grid=())
+        record = LaunchRecord(launch, self.writer.events)
+        record.outcome = Outcome(kind="skipped", message="lowered by JAX, not run")
+        self.writer.launches.append(record)
+
+    def _program(self, call: Any) -> machine.Program:
+        from pallas_debug.jaxlink.lower import lower
+
+        key = id(call.params)
+        held = self._programs.get(key)
+        if held is not None and held[0] is call.params:
+            return held[1]
+        kernel = lower(call, exact=self.options.exact, target=self.target)
+        program = machine.compile_kernel(kernel)
+        # The params are kept so that their id stays their own.
+        self._programs[key] = (call.params, program)
+        return program
+
+    def close(self, outputs: Any = None) -> Trace:
+        """The trace of what was recorded so far."""
+        import jax
+
+        import pallas_debug
+
+        meta = {
+            "pallas_debug": pallas_debug.__version__,
+            "jax": jax.__version__,
+            "arithmetic": "exact" if self.options.exact else "fast",
+            "options": _plain(self.options),
+        }
+        return close(self.writer, outputs=outputs, meta=meta)
+
+
+def default_chip(backend: str) -> str:
+    """The chip that is pretended when nobody chose one."""
+    return "tpu-v5e" if backend == "tpu" else "h100"
+
+
+def _grid(
+    kernel: ir.Kernel, arguments: list[np.ndarray]
+) -> tuple[tuple[int, ...], list[np.ndarray]]:
+    """Concrete grid sizes; traced ones come first among the operands."""
+    sizes, rest = [], list(arguments)
+    for size in kernel.grid.shape:
+        sizes.append(int(rest.pop(0)) if size is None else size)
+    return tuple(sizes), rest
+
+
+def _plain(options: Options) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in vars(options).items()
+        if isinstance(value, (str, int, float, bool, type(None)))
+    }

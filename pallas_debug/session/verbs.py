@@ -1,0 +1,127 @@
+"""`trace`, `check`, `recording`, `load`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pallas_debug.errors import NoLaunch
+from pallas_debug.machine.options import Options
+from pallas_debug.session.recorder import Recorder
+from pallas_debug.trace import file
+from pallas_debug.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from pallas_debug.checks import Report
+
+
+def trace(
+    fn: Callable[..., Any], *args: Any, options: Options | None = None, **kwargs: Any
+) -> Trace:
+    """Runs `fn(*args, **kwargs)` and records every kernel launch inside.
+
+    Args:
+      fn: Any JAX function, jitted or not.
+      *args: Its arguments.
+      options: What to pretend, to bound and to record.
+      **kwargs: Its keyword arguments.
+
+    Returns:
+      The trace; `trace.outputs` is what `fn` returned, or None if the run was stopped
+      before its end (`trace.launches[-1].outcome` says why).
+
+    Raises:
+      NoLaunch: `fn` launched no kernel.
+    """
+    from pallas_debug.jaxlink.capture import run_captured
+    from pallas_debug.jaxlink.pretend import pretend
+
+    options = options or Options()
+    recorder = Recorder(options)
+    outputs = None
+    with pretend(options.chip, options.cores):
+        try:
+            outputs = run_captured(fn, args, kwargs, recorder.launch)
+        except KeyboardInterrupt:
+            if not recorder.writer.launches:
+                raise
+    if not recorder.writer.launches:
+        raise NoLaunch(function=getattr(fn, "__name__", repr(fn)))
+    return recorder.close(outputs)
+
+
+def check(
+    subject: Trace | Callable[..., Any],
+    *args: Any,
+    options: Options | None = None,
+    select: Any = None,
+    ignore: Any = None,
+    **kwargs: Any,
+) -> Report:
+    """Judges a trace, or a function that is recorded first.
+
+    Args:
+      subject: A trace, or a function with `args` and `kwargs` as `trace` takes them.
+      *args: The function's arguments.
+      options: As for `trace`.
+      select: Codes to run only, e.g. `["PD101"]`.
+      ignore: Codes to leave out.
+      **kwargs: The function's keyword arguments.
+
+    Returns:
+      A report; its `findings` are sorted by severity.
+    """
+    from pallas_debug.checks import run_checks
+
+    if not isinstance(subject, Trace):
+        subject = trace(subject, *args, options=options, **kwargs)
+    return run_checks(subject, select=select, ignore=ignore)
+
+
+class Recording:
+    """What `recording()` gives: `trace` is there when the block has ended."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._trace: Trace | None = None
+
+    @property
+    def trace(self) -> Trace:
+        """The trace of what has been recorded so far."""
+        return self._trace or self._recorder.close()
+
+    def close(self) -> None:
+        """Ends the recording."""
+        self._trace = self._recorder.close()
+
+
+@contextmanager
+def recording(options: Options | None = None) -> Iterator[Recording]:
+    """Records every kernel launched inside the block, jitted ones included.
+
+    Example:
+      >>> with pldb.recording() as rec:
+      ...     y = my_jitted_function(x)
+      >>> rec.trace.launches
+    """
+    from pallas_debug.jaxlink.pretend import pretend
+    from pallas_debug.jaxlink.recording import recording as lowering_recording
+
+    options = options or Options()
+    recorder = Recorder(options)
+    this = Recording(recorder)
+    try:
+        with (
+            pretend(options.chip, options.cores),
+            lowering_recording(recorder.launch, recorder.lowered),
+        ):
+            yield this
+    finally:
+        this.close()
+
+
+def load(path: str | os.PathLike[str]) -> Trace:
+    """Reads a trace file; nothing in it is executed."""
+    return file.load(path)

@@ -1,0 +1,262 @@
+"""Happens-before: which events are ordered by the kernel, not by the schedule.
+
+Edges are program order, SPAWN → child, ARRIVE → WAIT that observes its phase, SIGNAL →
+WAIT on the same semaphore, END (or the last READ) → JOIN, and one launch → the next.
+Vector clocks follow from them, stored sparsely: for each thread a log of what it learned
+about others and when. A child's clock starts as its parent's at the SPAWN, by
+reference; an acquiring event copies only what the other side learned since the last
+time. So thousands of copies in flight cost a few integers each.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from pallas_debug.trace import dtypes
+from pallas_debug.trace.columns import frozen
+from pallas_debug.trace.schema import Kind
+
+if TYPE_CHECKING:
+    from pallas_debug.trace.trace import Trace
+
+SYNC = (Kind.SPAWN, Kind.ARRIVE, Kind.WAIT, Kind.SIGNAL, Kind.JOIN)
+EDGE_KINDS = ("spawn", "barrier", "semaphore", "join")
+
+
+class Edges(NamedTuple):
+    """Ordering between threads: `src` happens before `dst`; `kind` in `EDGE_KINDS`."""
+
+    src: np.ndarray
+    dst: np.ndarray
+    kind: np.ndarray
+
+
+class Order:
+    """The happens-before relation of a trace. A tick is an event's `clock` column."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def clock(self, seq: int) -> dict[int, int]:
+        """For each thread the last tick that happens before the event, or is it."""
+        columns, knowledge = self._trace.columns, self._knowledge
+        thread, tick = int(columns.thread[seq]), int(columns.clock[seq])
+        known = {thread: tick}
+        while thread >= 0:
+            log = knowledge.logs[thread]
+            for i in range(bisect_right(log.at, tick)):
+                other = log.other[i]
+                known[other] = max(known.get(other, -1), log.tick[i])
+            thread, tick = knowledge.parents[thread]
+            if thread >= 0:
+                known[thread] = max(known.get(thread, -1), tick)
+        return known
+
+    def before(self, a, b):  # type: ignore[no-untyped-def]
+        """Whether event `a` happens before `b`; both may be arrays."""
+        first, second = np.broadcast_arrays(np.asarray(a), np.asarray(b))
+        result = self._before(first.ravel(), second.ravel()).reshape(first.shape)
+        return result if result.shape else bool(result)
+
+    def concurrent(self, a, b):  # type: ignore[no-untyped-def]
+        """Whether neither of two different events happens before the other."""
+        result = ~np.asarray(self.before(a, b)) & ~np.asarray(self.before(b, a))
+        result &= np.asarray(a) != np.asarray(b)
+        return result if result.shape else bool(result)
+
+    def edges(self) -> Edges:
+        """Every ordering edge between two threads."""
+        return self._knowledge.edges
+
+    @cached_property
+    def _knowledge(self) -> _Knowledge:
+        return _Knowledge(self._trace)
+
+    def _before(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        columns, knowledge = self._trace.columns, self._knowledge
+        thread_a = columns.thread[a].astype(np.int64)
+        tick_a = columns.clock[a].astype(np.int64)
+        thread = columns.thread[b].astype(np.int64)
+        tick = columns.clock[b].astype(np.int64)
+        result = columns.launch[a] < columns.launch[b]
+        own = thread_a == thread
+        result |= own & (tick_a < tick)
+        left = np.flatnonzero(~result & ~own & (columns.launch[a] == columns.launch[b]))
+        while len(left):
+            t, k = thread[left], tick[left]
+            hit = knowledge.learned(t, k, thread_a[left]) >= tick_a[left]
+            parent, spawned = knowledge.parent_of(t)
+            hit |= (parent == thread_a[left]) & (spawned >= tick_a[left])
+            result[left[hit]] = True
+            go_on = ~hit & (parent >= 0)
+            left = left[go_on]
+            thread[left], tick[left] = parent[go_on], spawned[go_on]
+        return result
+
+
+class _Log:
+    """What one thread learned: at its tick `at`, thread `other` up to tick `tick`."""
+
+    __slots__ = ("at", "known", "other", "tick")
+
+    def __init__(self) -> None:
+        self.at = array("q")
+        self.other = array("q")
+        self.tick = array("q")
+        self.known: dict[int, int] = {}
+
+
+class _Knowledge:
+    """The logs of all threads, built in one pass over the synchronizing events."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        count = len(trace.thread_rows)
+        self.logs = [_Log() for _ in range(count)]
+        self.parents: list[tuple[int, int]] = [(-1, -1)] * count
+        self._edges: list[tuple[int, int, int]] = []
+        self._releases: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
+        self._seen: dict[tuple[int, int, int], int] = {}
+        self._run()
+
+    def _run(self) -> None:
+        columns = self.trace.columns
+        sync = [dtypes.is_barrier(row.dtype) for row in self.trace.buffer_rows]
+        seqs = np.flatnonzero(np.isin(columns.kind, [int(kind) for kind in SYNC]))
+        names = ("kind", "thread", "clock", "object", "region", "aux")
+        lists = [getattr(columns, name)[seqs].tolist() for name in names]
+        for seq, kind, thread, tick, other, region, aux in zip(
+            seqs.tolist(), *lists, strict=True
+        ):
+            if kind == Kind.SPAWN:
+                self._spawn(seq, thread, tick, other)
+            elif kind == Kind.JOIN:
+                self._join(seq, thread, tick, other, reads=aux == 1)
+            else:
+                self._sync(kind, seq, (thread, tick), (other, region), aux, sync[other])
+
+    def _sync(
+        self,
+        kind: int,
+        seq: int,
+        who: tuple[int, int],
+        key: tuple[int, int],
+        aux: int,
+        is_barrier: bool,
+    ) -> None:
+        """A release is kept; a wait takes those up to the phase that it observed."""
+        if kind == Kind.ARRIVE:
+            self._releases.setdefault(key, []).append((aux + 1, seq, *who))
+        elif kind == Kind.SIGNAL:
+            self._releases.setdefault(key, []).append((0, seq, *who))
+        else:
+            self._wait(seq, who, key, aux if is_barrier else 0, is_barrier)
+
+    def _wait(
+        self, seq: int, who: tuple[int, int], key: tuple[int, int], phase: int, bar: bool
+    ) -> None:
+        thread, tick = who
+        releases = self._releases.get(key, [])
+        reader = (thread, *key)
+        number = self._seen.get(reader, 0)
+        while number < len(releases) and releases[number][0] <= phase:
+            _, source, other, other_tick = releases[number]
+            self._learn(thread, tick, other, other_tick)
+            if other != thread:
+                self._edges.append((source, seq, 1 if bar else 2))
+            number += 1
+        self._seen[reader] = number
+
+    def _spawn(self, seq: int, thread: int, tick: int, child: int) -> None:
+        self.parents[child] = (thread, tick)
+        events = self.trace.columns.of_thread(child)
+        if len(events):
+            self._edges.append((seq, int(events[0]), 0))
+
+    def _join(self, seq: int, thread: int, tick: int, agent: int, reads: bool) -> None:
+        """The agent's events up to its end, or up to its last read, come before."""
+        events = self.trace.columns.of_thread(agent)
+        events = events[: np.searchsorted(events, seq)]
+        if reads:
+            is_read = self.trace.columns.kind[events] == Kind.READ
+            events = events[: np.flatnonzero(is_read)[-1] + 1] if is_read.any() else ()
+        if len(events):
+            self._learn(thread, tick, agent, len(events) - 1)
+            self._edges.append((int(events[-1]), seq, 3))
+
+    def _learn(self, thread: int, tick: int, other: int, other_tick: int) -> None:
+        """`thread` at `tick` knows `other` up to `other_tick`, and all that it knew."""
+        log = self.logs[thread]
+        while other >= 0 and other != thread:
+            had = log.known.get(other, -1)
+            if had >= other_tick:
+                return
+            source = self.logs[other]
+            self._note(log, tick, other, other_tick)
+            first = bisect_right(source.at, had) if had >= 0 else 0
+            for i in range(first, bisect_right(source.at, other_tick)):
+                if source.other[i] != thread:
+                    self._note(log, tick, source.other[i], source.tick[i])
+            other, other_tick = self.parents[other]
+
+    @staticmethod
+    def _note(log: _Log, tick: int, other: int, other_tick: int) -> None:
+        if log.known.get(other, -1) < other_tick:
+            log.known[other] = other_tick
+            log.at.append(tick)
+            log.other.append(other)
+            log.tick.append(other_tick)
+
+    @cached_property
+    def edges(self) -> Edges:
+        table = np.array(self._edges, np.int64).reshape(-1, 3)
+        src, dst, kind = (frozen(np.ascontiguousarray(table[:, i])) for i in range(3))
+        return Edges(src, dst, kind)
+
+    @cached_property
+    def _parent_arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        table = np.array(self.parents, np.int64).reshape(-1, 2)
+        return table[:, 0].copy(), table[:, 1].copy()
+
+    def parent_of(self, threads: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Who spawned each thread (-1: nobody), at which of its ticks."""
+        parents, ticks = self._parent_arrays
+        return parents[threads], ticks[threads]
+
+    @cached_property
+    def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The logs as one sorted table: pair keys, `pair rank * span + at`, ticks."""
+        lengths = [len(log.at) for log in self.logs]
+        thread = np.repeat(np.arange(len(self.logs), dtype=np.int64), lengths)
+        at, other, tick = (
+            np.concatenate(
+                [np.frombuffer(getattr(log, name), np.int64) for log in self.logs if log.at]
+                or [np.zeros(0, np.int64)]
+            )
+            for name in ("at", "other", "tick")
+        )
+        pair = thread * len(self.logs) + other
+        order = np.lexsort((at, pair))
+        pairs, rank = np.unique(pair[order], return_inverse=True)
+        return pairs, rank * self._span + at[order], tick[order]
+
+    @cached_property
+    def _span(self) -> int:
+        return int(self.trace.columns.clock.max(initial=0)) + 2
+
+    def learned(self, thread: np.ndarray, tick: np.ndarray, other: np.ndarray) -> np.ndarray:
+        """Last tick of `other` that `thread` itself has learned by `tick`, or -1."""
+        pairs, keys, ticks = self._index
+        if not len(pairs):
+            return np.full(len(thread), -1, np.int64)
+        pair = thread * len(self.logs) + other
+        rank = np.minimum(np.searchsorted(pairs, pair), len(pairs) - 1)
+        found = np.searchsorted(keys, rank * self._span + tick, side="right") - 1
+        row = np.maximum(found, 0)
+        good = (pairs[rank] == pair) & (found >= 0) & (keys[row] // self._span == rank)
+        return np.where(good, ticks[row], -1)

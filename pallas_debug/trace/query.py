@@ -1,0 +1,214 @@
+"""The conditions of `events.where`: each turns an argument into a bool column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pallas_debug import errors
+from pallas_debug.trace.schema import Kind
+
+if TYPE_CHECKING:
+    from pallas_debug.trace.trace import Trace
+
+KINDS = {kind.name.lower(): kind for kind in Kind}
+WITHOUT_BUFFER = (Kind.SPAWN, Kind.JOIN)
+
+
+def refuse_unknown(unknown: Mapping[str, Any], known: Iterable[str]) -> None:
+    """Raises for a condition that does not exist."""
+    for name in unknown:
+        raise errors.BadOption(
+            option="where", value=name, accepted=tuple(known)
+        ) from None
+
+
+def where(trace: Trace, conditions: Mapping[str, Any]) -> np.ndarray:
+    """Sorted event numbers that meet all conditions that are not None."""
+    keep: np.ndarray | None = None
+    for name, value in conditions.items():
+        if value is None:
+            continue
+        mask = CONDITIONS[name](trace, value)
+        keep = mask if keep is None else keep & mask
+    if keep is None:
+        return np.arange(len(trace.columns), dtype=np.int64)
+    return np.flatnonzero(keep).astype(np.int64, copy=False)
+
+
+def lines(trace: Trace) -> np.ndarray:
+    """The source line of each event, 0 if unknown."""
+    return _by_instr(trace, lambda kernel, i: _line(kernel.loc_of(i)), 0)
+
+
+def _line(loc: Any) -> int:
+    return loc.line if loc else 0
+
+
+def _by_instr(trace: Trace, look: Callable[[Any, int], Any], empty: Any) -> np.ndarray:
+    """A column looked up by each event's instruction."""
+    column = np.full(len(trace.columns), empty)
+    for launch in trace.launches:
+        if not len(launch.events):
+            continue
+        kernel = launch.kernel
+        table = np.array([look(kernel, i) for i in range(len(kernel.tape))] + [empty])
+        part = slice(launch.first_event, launch.last_event)
+        instr = np.minimum(trace.columns.instr[part], len(kernel.tape))
+        column[part] = table[instr]
+    return column
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        return (value,)
+    return tuple(value)
+
+
+def _kind(trace: Trace, value: Any) -> np.ndarray:
+    wanted = []
+    for one in _several(value):
+        name = one.lower() if isinstance(one, str) else one
+        known = KINDS.get(name) if isinstance(name, str) else None
+        if known is None and name not in set(Kind):
+            raise errors.BadOption(option="kind", value=one, accepted=tuple(KINDS))
+        wanted.append(int(known if known is not None else name))
+    return np.isin(trace.columns.kind, wanted)
+
+
+def _has_buffer(trace: Trace) -> np.ndarray:
+    columns = trace.columns
+    return ~np.isin(columns.kind, WITHOUT_BUFFER) & (columns.object >= 0)
+
+
+def _objects(trace: Trace, keep: np.ndarray) -> np.ndarray:
+    """Events about a buffer for which `keep` is true."""
+    if not len(keep):
+        return np.zeros(len(trace.columns), bool)
+    has = _has_buffer(trace)
+    return has & keep[np.where(has, trace.columns.object, 0)]
+
+
+def _buffer(trace: Trace, value: Any) -> np.ndarray:
+    rows = trace.buffer_rows
+    keep = np.zeros(len(rows), bool)
+    for one in _several(value):
+        number = getattr(one, "number", one)  # an entry of `trace.buffers` is fine
+        if isinstance(number, str):
+            match = [i for i, row in enumerate(rows) if row.name == number]
+        else:
+            match = [int(number)] if 0 <= int(number) < len(rows) else []
+        if not match:
+            names = tuple(dict.fromkeys(row.name for row in rows))
+            raise errors.BadOption(option="buffer", value=one, accepted=names)
+        keep[match] = True
+    return _objects(trace, keep)
+
+
+def _space(trace: Trace, value: Any) -> np.ndarray:
+    rows = trace.buffer_rows
+    spaces = tuple(dict.fromkeys(row.space for row in rows))
+    for one in _several(value):
+        if one not in spaces:
+            raise errors.BadOption(option="space", value=one, accepted=spaces)
+    wanted = set(_several(value))
+    return _objects(trace, np.array([row.space in wanted for row in rows], bool))
+
+
+def _block(trace: Trace, value: Any) -> np.ndarray:
+    columns = trace.columns
+    if isinstance(value, (int, np.integer)):
+        return columns.block == int(value)
+    coordinates = tuple(int(i) for i in value)
+    keep = np.zeros(len(columns), bool)
+    found = False
+    for launch in trace.launches:
+        number = launch.linear(coordinates)
+        found = found or number >= 0
+        part = slice(launch.first_event, launch.last_event)
+        keep[part] = (columns.block[part] == number) & (number >= 0)
+    if not found:
+        shapes = ", ".join(f"{launch.block_shape}" for launch in trace.launches)
+        raise errors.BadOption(
+            option="block", value=value, accepted=f"coordinates in a grid of {shapes}"
+        )
+    return keep
+
+
+def _thread(trace: Trace, value: Any) -> np.ndarray:
+    rows = trace.thread_rows
+    keep = np.zeros(len(rows), bool)
+    for one in _several(value):
+        number = getattr(one, "number", one)
+        if isinstance(number, str):
+            match = [i for i, row in enumerate(rows) if row.kind == number]
+        else:
+            match = [int(number)] if 0 <= int(number) < len(rows) else []
+        if not match:
+            kinds = tuple(dict.fromkeys(row.kind for row in rows))
+            accepted = f"0 … {len(rows) - 1} or {errors.or_list(kinds)}"
+            raise errors.BadOption(
+                option="thread", value=one, accepted=accepted if rows else "none"
+            )
+        keep[match] = True
+    if not len(keep):
+        return np.zeros(len(trace.columns), bool)
+    return keep[trace.columns.thread]
+
+
+def _source_line(trace: Trace, value: Any) -> np.ndarray:
+    file, number = "", value
+    if isinstance(value, str):
+        file, _, text = value.rpartition(":")
+        if not text.isdigit():
+            raise errors.BadOption(
+                option="line", value=value, accepted='a number or "file.py:41"'
+            )
+        number = int(text)
+
+    def matches(kernel: Any, instr: int) -> bool:
+        loc = kernel.loc_of(instr)
+        if loc is None or not loc.line <= number <= (loc.end_line or loc.line):
+            return False
+        return not file or file in (loc.file, PurePath(loc.file).name)
+
+    return _by_instr(trace, matches, False)
+
+
+def _launch(trace: Trace, value: Any) -> np.ndarray:
+    names = [launch.name for launch in trace.launches]
+    number = getattr(value, "number", value)
+    if isinstance(number, str):
+        match = [i for i, name in enumerate(names) if name == number]
+    else:
+        match = [int(number)] if 0 <= int(number) < len(names) else []
+    if not match:
+        raise errors.BadOption(
+            option="launch", value=value, accepted=(*names, *range(len(names)))
+        )
+    return np.isin(trace.columns.launch, match)
+
+
+def _op(trace: Trace, value: Any) -> np.ndarray:
+    wanted = set(_several(value))
+    tapes = (launch.kernel.tape for launch in trace.launches)
+    known = dict.fromkeys(instr.op for tape in tapes for instr in tape)
+    for one in wanted:
+        if one not in known:
+            raise errors.BadOption(option="op", value=one, accepted=tuple(known))
+    return _by_instr(trace, lambda kernel, i: kernel.tape[i].op in wanted, False)
+
+
+CONDITIONS: dict[str, Callable[[Any, Any], np.ndarray]] = {
+    "kind": _kind,
+    "buffer": _buffer,
+    "block": _block,
+    "thread": _thread,
+    "line": _source_line,
+    "launch": _launch,
+    "space": _space,
+    "op": _op,
+}

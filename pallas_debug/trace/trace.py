@@ -1,0 +1,159 @@
+"""The trace: immutable columns and tables of one recording, the source of truth.
+
+Nothing here judges. What follows from the columns (names, ticks, order, contents of
+memory) is derived when first asked and kept.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pallas_debug.trace import schema, tables
+from pallas_debug.trace.columns import Columns, frozen
+from pallas_debug.trace.events import Events
+from pallas_debug.trace.order import Order
+from pallas_debug.trace.regions import Region, Regions
+from pallas_debug.trace.schema import RegionKind
+
+RUNNING = schema.Outcome(kind="running", message="the trace is cut inside this launch")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Trace:
+    """One recording. `trace[:n]` is the trace of its first `n` events.
+
+    Attributes:
+      columns: The events as a struct of read-only arrays; `events` is the same with
+        queries and rows for people.
+      regions: The regions table; `region(i)` is a row as a `Region`.
+      payloads: Recorded values; `payload(i)` is one, `values(seq)` that of an event.
+      thread_rows, buffer_rows: Schema rows; `threads` and `buffers` have names.
+      launches: One entry for each kernel launch.
+      texts: Printed texts.
+      choices: `(launch, step, thread)`: from this step on the thread ran.
+      outputs: What the user's function returned; not saved.
+      meta: Package and JAX version, arithmetic mode, options.
+    """
+
+    columns: Columns
+    regions: Regions
+    payloads: tuple[np.ndarray, ...] = field(default=())
+    thread_rows: tuple[schema.ThreadRow, ...] = ()
+    buffer_rows: tuple[schema.BufferRow, ...] = ()
+    launches: tuple[tables.RecordedLaunch, ...] = ()
+    texts: tuple[str, ...] = ()
+    choices: tuple[tuple[int, int, int], ...] = ()
+    outputs: Any = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def events(self) -> Events:
+        """The events: columns, rows, `where`."""
+        return Events(self)
+
+    @cached_property
+    def threads(self) -> tuple[tables.RecordedThread, ...]:
+        """The threads with names."""
+        return tables.threads_table(self)
+
+    @cached_property
+    def buffers(self) -> tuple[tables.RecordedBuffer, ...]:
+        """The buffers with owners and lifetimes."""
+        return tables.buffers_table(self)
+
+    @cached_property
+    def order(self) -> Order:
+        """What happens before what."""
+        return Order(self)
+
+    @cached_property
+    def caches(self) -> dict[str, Any]:
+        """Where pure functions of this trace keep what they derived."""
+        return {}
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def region(self, number: int) -> Region:
+        """A row of the regions table."""
+        kind, *numbers = self.regions[number]
+        if kind == RegionKind.ELEMENTS:
+            return Region(
+                kind=RegionKind.ELEMENTS,
+                elements=self.payload(numbers[0]),
+                payload=numbers[0],
+            )
+        payload = numbers.pop() if kind == RegionKind.MASKED else -1
+        return Region(
+            kind=RegionKind(kind),
+            start=tuple(numbers[0::3]),
+            size=tuple(numbers[1::3]),
+            stride=tuple(numbers[2::3]),
+            mask=self.payload(payload) if payload >= 0 else None,
+            payload=payload,
+        )
+
+    def payload(self, number: int) -> np.ndarray:
+        """A row of the payloads table, read-only."""
+        array = self.payloads[number]
+        return frozen(array.view()) if array.flags.writeable else array
+
+    def values(self, seq: int) -> np.ndarray | None:
+        """The value recorded at an event, None if there is none."""
+        number = int(self.columns.payload[seq])
+        return self.payload(number) if number >= 0 else None
+
+    def __getitem__(self, part: slice) -> Trace:
+        """The prefix `trace[:n]`; a single event is `trace.events[i]`."""
+        if not isinstance(part, slice) or part.start not in (None, 0) or part.step:
+            raise TypeError("a trace has prefixes only: trace[:n]; see trace.events[i]")
+        count = part.indices(len(self))[1]
+        return self if count == len(self) else _prefix(self, count)
+
+    def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
+        """Writes the trace to one file, which is also what a viewer reads."""
+        from pallas_debug.trace import file
+
+        file.save(self, path, compress=compress)
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(launch.name for launch in self.launches))
+        kinds = ", ".join(
+            dict.fromkeys(launch.outcome.kind for launch in self.launches)
+        )
+        return (
+            f"<Trace of {names or 'nothing'}: {len(self):,} events, "
+            f"{len(self.launches)} launches, {len(self.thread_rows):,} threads, "
+            f"{len(self.buffer_rows):,} buffers, {kinds or 'empty'}>"
+        )
+
+
+def _prefix(trace: Trace, count: int) -> Trace:
+    """The first `count` events with the tables of the launches begun by then."""
+    launches = tuple(
+        _cut(launch, count)
+        for launch in trace.launches
+        if launch.first_event <= count
+    )
+    begun = len(launches)
+    return replace(
+        trace,
+        columns=trace.columns.prefix(count),
+        thread_rows=tuple(row for row in trace.thread_rows if row.launch < begun),
+        buffer_rows=tuple(row for row in trace.buffer_rows if row.launch < begun),
+        launches=launches,
+        choices=tuple(choice for choice in trace.choices if choice[0] < begun),
+        outputs=None,
+    )
+
+
+def _cut(launch: tables.RecordedLaunch, count: int) -> tables.RecordedLaunch:
+    if launch.last_event <= count:
+        return launch
+    return replace(launch, last_event=count, outcome=RUNNING, outputs=())

@@ -1,0 +1,96 @@
+"""The append-only store that the machine writes to.
+
+Rows are packed as they come: 36 bytes and about 0.2 µs each. Regions are interned,
+values are kept by reference (they are immutable by convention), nothing is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.trace import schema
+
+
+class Writer:
+    """Collects the facts of one or more launches; `trace.close` makes a Trace of it.
+
+    Attributes:
+      log: Packed rows (`schema.ROW`).
+      regions: Region tuples `(RegionKind, *integers)`; `region()` interns.
+      payloads: Recorded values.
+      payload_bytes: Sum of their sizes.
+      threads, buffers: Rows of the side tables.
+      texts: Printed texts.
+      launches: `LaunchRecord`s, the last one growing.
+      choices: `(launch, step, thread)`: from this step on the thread runs.
+    """
+
+    def __init__(self) -> None:
+        self.log = bytearray()
+        self.regions: list[tuple[int, ...]] = []
+        self._region_ids: dict[Hashable, int] = {}
+        self.payloads: list[np.ndarray] = []
+        self._payload_ids: dict[int, int] = {}
+        self.payload_bytes = 0
+        self.threads: list[schema.ThreadRow] = []
+        self.buffers: list[schema.BufferRow] = []
+        self.texts: list[str] = []
+        self.launches: list[LaunchRecord] = []
+        self.choices: list[tuple[int, int, int]] = []
+
+    @property
+    def events(self) -> int:
+        """Number of rows so far."""
+        return len(self.log) // schema.ROW_BYTES
+
+    def region(self, row: tuple[int, ...]) -> int:
+        """Number of a region, the same for equal ones."""
+        number = self._region_ids.get(row)
+        if number is None:
+            number = self._region_ids[row] = len(self.regions)
+            self.regions.append(row)
+        return number
+
+    def payload(self, value: Any) -> int:
+        """Number of a recorded value; the same object is stored once."""
+        key = id(value)
+        number = self._payload_ids.get(key)
+        if number is not None:
+            return number
+        array = np.asarray(value)
+        number = len(self.payloads)
+        self.payloads.append(array)
+        self.payload_bytes += array.nbytes
+        if array is value:
+            # The list keeps the object alive, so its id stays its own.
+            self._payload_ids[key] = number
+        return number
+
+    def thread(self, row: schema.ThreadRow) -> int:
+        self.threads.append(row)
+        return len(self.threads) - 1
+
+    def buffer(self, row: schema.BufferRow) -> int:
+        self.buffers.append(row)
+        return len(self.buffers) - 1
+
+    def text(self, text: str) -> int:
+        self.texts.append(text)
+        return len(self.texts) - 1
+
+
+class LaunchRecord:
+    """One launch in a writer: its kernel, where its events begin, how it ended."""
+
+    def __init__(self, launch: ir.Launch, first_event: int) -> None:
+        self.launch = launch
+        self.first_event = first_event
+        self.last_event = first_event
+        self.outcome = schema.Outcome(kind="truncated", message="not finished")
+        self.outputs: tuple[int, ...] = ()
+        self.arguments: tuple[int, ...] = ()
+        self.steps = 0

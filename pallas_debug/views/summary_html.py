@@ -1,0 +1,123 @@
+"""The summary as HTML without a script: it survives sanitizers, viewers and printing.
+
+At most `LIMIT` bytes; colors are only ever added to words, and none is set for text or
+background, so that the page's light or dark theme stays.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from pallas_debug.trace import Trace
+from pallas_debug.views import overview, text
+
+LIMIT = 20_000
+CELL = "padding:1px 10px 1px 0;text-align:left;background:none;border:0"
+COLORS = {"error": "#d33", "warning": "#b80", "info": "#888"}
+
+
+def _escaped(words: object) -> str:
+    return html.escape(str(words), quote=True)
+
+
+def _row(cells: Iterable[object], tag: str = "td") -> str:
+    return (
+        "<tr>"
+        + "".join(f'<{tag} style="{CELL}">{_escaped(cell)}</{tag}>' for cell in cells)
+        + "</tr>"
+    )
+
+
+def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
+    body = "".join(_row(row) for row in rows)
+    return (
+        '<table style="border-collapse:collapse;margin:2px 0 4px 1em">'
+        f"<thead>{_row(head, 'th')}</thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _memory_rows(view: overview.Overview) -> Iterator[tuple[str, ...]]:
+    for space in view.spaces:
+        where = "a block" if space.per_block else "in all"
+        peak = f"{text.size(space.peak_bytes)} {where}"
+        for held in space.held[: text.MOST_BUFFERS]:
+            size = text.size(held.size_bytes)
+            yield space.name, held.name, held.role, text.shaped(held), size, peak
+            peak = ""
+
+
+def _launch(view: overview.Overview) -> str:
+    launch = view.launch
+    where = f" · {text.place(launch.loc)}" if launch.loc else ""
+    chip = f" as on {launch.chip}" if launch.chip else ""
+    parts = [
+        f"<div><b>{_escaped(launch.name)}</b> "
+        f"({_escaped(launch.backend + chip)}){_escaped(where)}<br>"
+        f"{_escaped(text.layout(launch))}; {_escaped(text.outcome(launch))}</div>"
+    ]
+    if launch.scalars:
+        parts.append(_table(("scalar", "value"), launch.scalars.items()))
+    if view.counts:
+        rows = (
+            (
+                c.label,
+                f"{c.total:,}",
+                text.spread(c.per_block),
+                text.spread(c.per_thread),
+            )
+            for c in view.counts
+        )
+        parts.append(_table(("", "total", "per block", "per thread"), rows))
+    if view.spaces:
+        head = ("space", "buffer", "role", "type", "size", "at most")
+        parts.append(_table(head, _memory_rows(view)))
+    return "".join(parts)
+
+
+def _finding(group: list[Any]) -> str:
+    one = group[0]
+    color = COLORS.get(str(one.severity), COLORS["info"])
+    head = f"{text.MARKS.get(str(one.severity), '·')} {one.severity} {one.code}"
+    parts = [
+        f'<b style="color:{color}">{_escaped(head)}</b> '
+        f"{_escaped(one.name)}: {_escaped(one.message)}"
+    ]
+    if text.is_refusal(one):
+        parts.append(" <i>JAX itself would refuse this.</i>")
+    if one.loc:
+        parts.append(f"<br>{_escaped(text.place(one.loc))}")
+        line = (one.loc.text.splitlines() or [""])[0]
+        parts.append(f": <code>{_escaped(line.strip())}</code>")
+    if one.hint:
+        parts.append(f"<br>try: {_escaped(one.hint)}")
+    if len(group) > 1:
+        parts.append(f"<br>and {len(group) - 1} more like this at the same line")
+    return f'<li style="margin:2px 0">{"".join(parts)}</li>'
+
+
+def _fitted(parts: list[str], budget: int) -> str:
+    """As many parts as fit, and a word about those that do not."""
+    kept: list[str] = []
+    for number, part in enumerate(parts):
+        budget -= len(part.encode())
+        if budget < 0:
+            kept.append(f"<div>… and {len(parts) - number} more</div>")
+            break
+        kept.append(part)
+    return "".join(kept)
+
+
+def html_summary(trace: Trace, report: Any) -> str:
+    """What each launch did, then every finding; a fragment for a notebook's output."""
+    launches = [_launch(view) for view in overview.overviews(trace)]
+    found = [_finding(group) for group in text.grouped(report.findings)]
+    title = text.findings(report).partition("\n")[0]
+    return (
+        '<div style="font-size:13px;line-height:1.35">'
+        + _fitted(launches, LIMIT // 2)
+        + f"<div><b>{_escaped(title)}</b></div>"
+        + f'<ul style="margin:0;padding-left:1.2em">{_fitted(found, LIMIT // 3)}</ul>'
+        + "</div>"
+    )

@@ -1,0 +1,195 @@
+"""Summaries and findings as terminal text. Pure functions: they return, never print."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePath
+from typing import Any
+
+from pallas_debug.trace import Trace
+from pallas_debug.views import overview
+
+MOST_FINDINGS = 20  # of one code and place in a list
+MOST_BUFFERS = 12  # lines of one memory space
+MARKS = {"error": "✗", "warning": "!", "info": "·"}
+REFUSALS = "PD3"  # the family of predicted aborts of JAX
+
+
+def size(count: int) -> str:
+    """A number of bytes in a unit that a person would choose."""
+    if count < 1024:
+        return f"{count} B"
+    for unit, scale in (("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)):
+        if count < scale << 10 or unit == "GiB":
+            return f"{count / scale:,.1f} {unit}".replace(".0 ", " ")
+    raise AssertionError("unreachable: GiB takes every size")
+
+
+def shaped(held: overview.Held) -> str:
+    """`float16[64, 64] × 4`."""
+    inside = ", ".join(map(str, held.shape))
+    times = f" × {held.instances:,}" if held.instances > 1 else ""
+    return f"{held.dtype}[{inside}]{times}"
+
+
+def spread(value: overview.Spread | None) -> str:
+    """`16`, or `8 in (0, 1) … 24 in (3, 0)`."""
+    if value is None:
+        return ""
+    if value.least == value.most:
+        return f"{value.least:,} each"
+    return f"{value.least:,} in {value.least_at} … {value.most:,} in {value.most_at}"
+
+
+def layout(launch: Any) -> str:
+    """Grid, cluster and threads in words: `grid 4 × 2, 3 threads a block`."""
+    parts = [f"grid {' × '.join(map(str, launch.grid)) or '()'}"]
+    if any(n > 1 for n in launch.cluster):
+        parts.append(f"clusters of {' × '.join(map(str, launch.cluster))}")
+    parts.append(f"{launch.blocks:,} block{'s' * (launch.blocks != 1)}")
+    if launch.threads > 1:
+        parts.append(f"{launch.threads} threads a block")
+    return ", ".join(parts)
+
+
+def outcome(launch: Any) -> str:
+    """How a launch ended, with the reason where there is one."""
+    kind, message = launch.outcome.kind, launch.outcome.message
+    return f"{kind}: {message}" if message else kind
+
+
+def table(rows: Sequence[Sequence[str]], indent: str) -> Iterator[str]:
+    """Rows with aligned columns; the second one to the right, as numbers are."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            cell.rjust(width) if number == 1 else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield (indent + "  ".join(cells)).rstrip()
+
+
+def place(loc: Any) -> str:
+    """`kernels.py:41 in matmul`."""
+    function = f" in {loc.function}" if loc.function else ""
+    return f"{PurePath(loc.file).name}:{loc.line}{function}"
+
+
+def _counts(view: overview.Overview) -> Iterator[str]:
+    if not view.counts:
+        return
+    rows = [("", "total", "per block", "per thread")]
+    rows += [
+        (c.label, f"{c.total:,}", spread(c.per_block), spread(c.per_thread))
+        for c in view.counts
+    ]
+    yield from table(rows, "    ")
+
+
+def _memory(view: overview.Overview) -> Iterator[str]:
+    for space in view.spaces:
+        where = "a block" if space.per_block else "in all"
+        yield f"    {space.name}: at most {size(space.peak_bytes)} {where}"
+        shown = space.held[:MOST_BUFFERS]
+        rows = [(h.name, size(h.size_bytes), shaped(h), h.role) for h in shown]
+        yield from table(rows, "      ")
+        if len(space.held) > len(shown):
+            yield f"      … and {len(space.held) - len(shown)} more"
+
+
+def _launch(view: overview.Overview) -> Iterator[str]:
+    launch = view.launch
+    chip = f" as on {launch.chip}" if launch.chip else ""
+    yield f"launch {launch.number}: {launch.name} ({launch.backend}{chip})"
+    if launch.loc:
+        yield f"    {place(launch.loc)}"
+    yield f"    {layout(launch)}; {outcome(launch)}"
+    for name, value in launch.scalars.items():
+        yield f"    scalar {name} = {value}"
+    yield from _counts(view)
+    yield from _memory(view)
+
+
+def _numbered(loc: Any) -> Iterator[str]:
+    for number, line in enumerate(loc.text.splitlines()[:3], loc.line):
+        yield f"    {number:>5} | {line}"
+
+
+def _witness(finding: Any) -> str:
+    """Who was seen to do it: threads and events."""
+    threads, events = list(finding.threads), list(finding.events)
+    said = [f"by {', '.join(map(str, threads[:3]))}"] if threads else []
+    if len(threads) > 3:
+        said[0] += f" and {len(threads) - 3} more"
+    if events:
+        more = f" and {len(events) - 1} more" if len(events) > 1 else ""
+        said.append(f"event {events[0]}{more}")
+    return ", ".join(said)
+
+
+def finding(one: Any) -> str:
+    """One finding: what, where with the source, who, and the way out."""
+    mark = MARKS.get(str(one.severity), "·")
+    refused = " (JAX itself would refuse this)" if is_refusal(one) else ""
+    head = f"{mark} {one.severity} {one.code} {one.name}: {one.message}{refused}"
+    lines = [head]
+    if one.loc:
+        lines += [f"    {place(one.loc)}", *_numbered(one.loc)]
+    if witness := _witness(one):
+        lines.append(f"    {witness}")
+    if one.hint:
+        lines.append(f"    try: {one.hint}")
+    return "\n".join(lines)
+
+
+def is_refusal(one: Any) -> bool:
+    """Whether a finding predicts that JAX itself would stop here."""
+    return one.code.startswith(REFUSALS)
+
+
+def grouped(found: Iterable[Any]) -> Iterator[list[Any]]:
+    """Findings of one code and one source line together, in the report's order."""
+    groups: dict[Any, list[Any]] = {}
+    for one in found:
+        line = (one.loc.file, one.loc.line) if one.loc else None
+        groups.setdefault((one.code, line), []).append(one)
+    yield from groups.values()
+
+
+def findings(report: Any, family: str = "") -> str:
+    """The findings of a report; of one family (`"PD3"`) where that is given."""
+    found = [one for one in report.findings if one.code.startswith(family)]
+    if not found:
+        return f"no findings{f' of {family}xx' if family else ''}"
+    tally = ", ".join(
+        f"{count} {severity}{'s' * (count != 1 and severity != 'info')}"
+        for severity, count in _tally(found)
+    )
+    blocks = [f"findings: {tally}"]
+    for group in itertools.islice(grouped(found), MOST_FINDINGS):
+        blocks.append(finding(group[0]))
+        if len(group) > 1:
+            blocks[-1] += f"\n    and {len(group) - 1} more like this at the same line"
+    hidden = sum(1 for _ in grouped(found)) - MOST_FINDINGS
+    if hidden > 0:
+        blocks.append(f"… and {hidden} more; report.findings has them all")
+    return "\n".join(blocks)
+
+
+def _tally(found: Sequence[Any]) -> Iterator[tuple[str, int]]:
+    for severity in MARKS:
+        count = sum(1 for one in found if str(one.severity) == severity)
+        if count:
+            yield severity, count
+
+
+def summary(trace: Trace, report: Any, family: str = "") -> str:
+    """What each launch did, then the findings."""
+    lines: list[str] = []
+    for view in overview.overviews(trace):
+        lines += _launch(view)
+    if not lines:
+        lines = ["no kernel was launched"]
+    lines.append(findings(report, family))
+    return "\n".join(lines)

@@ -1,0 +1,77 @@
+"""A session without JAX: what the doors need of it, and a memory of how it was used."""
+
+import contextlib
+import types
+
+from pallas_debug import errors
+
+CODE_ERROR = types.SimpleNamespace(
+    code="PD101",
+    name="out-of-bounds-read",
+    severity="error",
+    message="reads rows 4 … 7 of a buffer of 4",
+    hint="mask the load",
+    loc=types.SimpleNamespace(
+        file="kernels.py", line=7, function="body", text="x = a[i]"
+    ),
+    launch=0,
+    threads=(),
+    events=(3,),
+)
+
+
+class FakeTrace:
+    """Stands for a trace; the formatters of the real one are not involved."""
+
+    def __init__(self, launches=()):
+        self.launches = launches
+        self.events = ()
+        self.buffers = ()
+
+    def __repr__(self):
+        return f"<FakeTrace of {len(self.launches)} launches>"
+
+
+class FakeSession:
+    """`recording`, `check` and `Options` as the public API has them."""
+
+    def __init__(self):
+        self.launches = []
+        self.findings = ()
+        self.options = []
+        self.opened = self.closed = 0
+        self.is_open = False
+
+    def Options(self, **given):
+        if given.get("chip") == "h10":
+            raise errors.BadOption(option="chip", value="h10", accepted=("h100",))
+        return types.SimpleNamespace(**given)
+
+    @contextlib.contextmanager
+    def recording(self, options=None):
+        if self.is_open:
+            raise errors.ReentrantRecording()
+        self.opened, self.is_open = self.opened + 1, True
+        self.options.append(options)
+        self.launches = []
+        made = types.SimpleNamespace(trace=None)
+        try:
+            yield made
+        finally:
+            made.trace = FakeTrace(tuple(self.launches))
+            self.closed, self.is_open = self.closed + 1, False
+
+    def launch(self, value=0):
+        """What a user's cell calls in place of a kernel."""
+        assert self.is_open, "not under a recording"
+        self.launches.append(value)
+        return value
+
+    def check(self, trace, *args, **kwargs):
+        errors_only = tuple(f for f in self.findings if f.severity == "error")
+        return types.SimpleNamespace(findings=self.findings, errors=errors_only)
+
+    def install(self, monkeypatch, package):
+        """Puts the fake in the place of the public names."""
+        for name in ("Options", "recording", "check"):
+            monkeypatch.setitem(vars(package), name, getattr(self, name))

@@ -1,0 +1,230 @@
+"""The magics in a real IPython shell, over a session that needs no JAX."""
+
+import pytest
+
+pytest.importorskip("IPython")
+
+from fakes import CODE_ERROR, FakeSession, FakeTrace
+from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+
+import pallas_debug as pldb
+
+
+@pytest.fixture
+def session(monkeypatch):
+    fake = FakeSession()
+    fake.install(monkeypatch, pldb)
+    return fake
+
+
+@pytest.fixture
+def shell(session):
+    InteractiveShell.clear_instance()
+    shell = InteractiveShell.instance(colors="NoColor")
+    shell.run_line_magic("load_ext", "pallas_debug")
+    shell.user_ns["launch"] = session.launch
+    yield shell
+    shell.run_line_magic("unload_ext", "pallas_debug")
+    shell.history_manager.end_session()
+    InteractiveShell.clear_instance()
+
+
+def run(shell, cell):
+    """Runs a cell as a user's shell does; returns its result and what it showed."""
+    with capture_output() as shown:
+        result = shell.run_cell(cell, store_history=True)
+    texts = [out.data["text/plain"] for out in shown.outputs]
+    return result, shown.stdout + "".join(texts)
+
+
+def test_cell_runs_under_a_recording_that_ends_with_it(shell, session):
+    result, shown = run(shell, "%%pallas_debug -o t\nx = launch(5)\n")
+    assert result.success, shown
+    assert (session.opened, session.closed) == (1, 1)
+    assert shell.user_ns["x"] == 5
+    assert shell.user_ns["t"].launches == (5,)
+
+
+def test_trace_is_shown_once_and_the_value_as_usual(shell):
+    result, shown = run(shell, "%%pallas_debug\nlaunch(41) + 1")
+    assert result.result == 42
+    assert shown.count("FakeTrace of 1 launches") == 1
+    assert shell.user_ns["_"] == 42
+
+
+def test_quiet_shows_nothing(shell):
+    _, shown = run(shell, "%%pallas_debug -q -o t\nx = launch(1)")
+    assert shown.strip() == ""
+    assert isinstance(shell.user_ns["t"], FakeTrace)
+
+
+def test_line_numbers_in_a_traceback_are_those_of_the_cell(shell):
+    result, shown = run(shell, "%%pallas_debug\nlaunch(1)\n\nboom = 1 / 0\n")
+    assert isinstance(result.error_in_exec, ZeroDivisionError)
+    assert "----> 4 boom = 1 / 0" in shown
+    assert "pallas_debug/magic" not in shown
+
+
+def test_recording_of_a_failed_cell_is_kept(shell, session):
+    run(shell, "%%pallas_debug -o t\nlaunch(1)\n1 / 0")
+    assert shell.user_ns["t"].launches == (1,)
+    assert not session.is_open
+
+
+def test_syntax_error_names_the_right_line_and_opens_nothing(shell, session):
+    result, _ = run(shell, "%%pallas_debug\nx = 1\ny = = 2\n")
+    assert isinstance(result.error_before_exec, SyntaxError)
+    assert result.error_before_exec.lineno == 3
+    assert session.opened == 0
+
+
+def test_line_magics_in_the_cell_work(shell):
+    result, shown = run(shell, "%%pallas_debug -q -o t\n%time x = launch(2)\n")
+    assert result.success, shown
+    assert shell.user_ns["x"] == 2
+
+
+def test_top_level_await_in_the_cell_works(shell, session):
+    cell = "%%pallas_debug -q -o t\nimport asyncio\nawait asyncio.sleep(0)\nlaunch(3)"
+    result, shown = run(shell, cell)
+    assert result.success, shown
+    assert shell.user_ns["t"].launches == (3,)
+    assert not session.is_open
+
+
+def test_future_import_stays_first(shell):
+    cell = (
+        "%%pallas_debug -q -o t\n# a comment\nfrom __future__ import annotations\n"
+        "def f(x: Undefined): return launch(x)\nf(4)"
+    )
+    result, shown = run(shell, cell)
+    assert result.success, shown
+    assert shell.user_ns["t"].launches == (4,)
+
+
+def test_cell_magic_below_ours_works(shell):
+    result, shown = run(shell, "%%pallas_debug -q -o t\n%%time\nx = launch(6)\n")
+    assert result.success, shown
+    assert shell.user_ns["t"].launches == (6,)
+    assert "Wall time" in shown
+
+
+def test_cell_magic_above_ours_works(shell, session):
+    result, shown = run(shell, "%%time\n%%pallas_debug -q -o t\nx = launch(7)\n")
+    assert result.success, shown
+    assert shell.user_ns["t"].launches == (7,)
+    assert not session.is_open
+
+
+def test_cell_run_inside_the_cell_does_not_end_the_recording(shell, session):
+    cell = (
+        "%%pallas_debug -q -o t\nget_ipython().run_cell('launch(1)')\n"
+        "get_ipython().run_cell('')\nlaunch(2)"
+    )
+    result, shown = run(shell, cell)
+    assert result.success, shown
+    assert shell.user_ns["t"].launches == (1, 2)
+
+
+def test_magic_called_by_name_records_too(shell):
+    with capture_output():
+        shell.run_cell_magic("pallas_debug", "-o t", "launch(8)")
+    assert shell.user_ns["t"].launches == (8,)
+
+
+def test_options_reach_the_recording(shell, session):
+    line = "--chip h100 --cores 4 --blocks 0:2,(1,1) --max-events 1e3 --exact"
+    result, shown = run(shell, f"%%pallas_debug {line}\nlaunch()")
+    assert result.success, shown
+    assert vars(session.options[0]) == {
+        "chip": "h100",
+        "cores": 4,
+        "blocks": (0, 1, (1, 1)),
+        "max_events": 1000,
+        "exact": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("--chips h100", "unrecognized arguments"),
+        ("--cores 0", "'0' is not a positive integer"),
+        ("--values some", "invalid choice"),
+        ("--blocks x", "linear indices"),
+        ("--chip h10", "`h100`"),
+        ("-o 2x", "not a name"),
+    ],
+)
+def test_bad_option_is_a_usage_error_and_runs_nothing(shell, session, line, complaint):
+    result, _ = run(shell, f"%%pallas_debug {line}\nlaunch()")
+    assert isinstance(result.error_in_exec, UsageError)
+    assert complaint in str(result.error_in_exec)
+    assert session.opened == 0
+
+
+def test_nested_recording_is_one_clear_error(shell, session):
+    cell = "%%pallas_debug -q\nlaunch()\n%pallas_debug launch()"
+    _, shown = run(shell, cell)
+    assert "recordings do not nest" in shown
+    assert shown.count("PD932") == 1
+    assert session.opened == session.closed == 1
+
+
+def test_line_magic_returns_the_trace(shell):
+    result, shown = run(shell, "t = %pallas_debug launch(9)\nt.launches")
+    assert result.result == (9,), shown
+
+
+def test_line_magic_shows_the_trace_once(shell):
+    _, shown = run(shell, "%pallas_debug launch(9)")
+    assert shown.count("FakeTrace of 1 launches") == 1
+
+
+def test_line_magic_keeps_the_code_as_it_is(shell):
+    run(shell, "%pallas_debug -q -o t launch(b'a  b' + b' -o {x} $y')")
+    assert shell.user_ns["t"].launches == (b"a  b -o {x} $y",)
+
+
+def test_line_magic_sees_local_names_of_a_function(shell):
+    cell = "def f(k):\n    t = %pallas_debug launch(k)\n    return t\nf(3).launches"
+    result, shown = run(shell, cell)
+    assert result.result == (3,), shown
+
+
+def test_line_magic_without_code_is_a_usage_error(shell):
+    result, _ = run(shell, "%pallas_debug --cores 3")
+    assert "nothing to run" in str(result.error_in_exec)
+
+
+def test_error_in_the_expression_keeps_its_kind(shell, session):
+    result, _ = run(shell, "%pallas_debug launch(1) / 0")
+    assert isinstance(result.error_in_exec, ZeroDivisionError)
+    assert not session.is_open
+
+
+def test_jax_option_reports_refusals_only(shell, session):
+    session.findings = (CODE_ERROR,)
+    _, shown = run(shell, "%%pallas_debug --jax\nx = launch(1)")
+    assert shown.strip() == "no findings of PD3xx"
+
+
+def test_help_lists_the_options(shell):
+    with capture_output() as shown:
+        shell.run_cell("%%pallas_debug?")
+    text = shown.stdout + shell.magics_manager.magics["cell"]["pallas_debug"].__doc__
+    for option in ("--blocks", "--max-events", "--values", "--jax", "-o NAME"):
+        assert option in text
+
+
+def test_other_cells_are_left_alone(shell, session):
+    assert run(shell, "x = 3\nx")[0].result == 3
+    assert session.opened == 0
+
+
+def test_loading_twice_and_unloading_is_clean(shell):
+    shell.run_line_magic("reload_ext", "pallas_debug")
+    transforms = shell.input_transformer_manager.line_transforms
+    assert sum(type(t).__name__ == "CellTransformer" for t in transforms) == 1
