@@ -50,7 +50,7 @@ def count(text: str) -> int:
 
 # Flag → keywords of `add_argument`; the destination is the name in `Options`.
 TABLE: dict[str, dict[str, Any]] = {
-    "--chip": {"metavar": "NAME", "help": "chip to pretend: h100, b200, v5e, …"},
+    "--chip": {"metavar": "NAME", "help": "chip to pretend: h100, b200, tpu-v5e, …"},
     "--cores": {
         "metavar": "N",
         "type": count,

@@ -130,7 +130,7 @@ class Truncated(PallasDebugError):
 class CheckCrashed(PallasDebugError):
     """A check or view raised. Data: `name`, `error`; mostly a finding's template."""
 
-    code = "PD903"
+    code = "PD999"
     what = "`{name}` raised {error}; the other checks ran"
     hint = "report it with the saved trace: trace.save(path)"
 

@@ -12,11 +12,14 @@ CODE_ERROR = types.SimpleNamespace(
     message="reads rows 4 … 7 of a buffer of 4",
     hint="mask the load",
     loc=types.SimpleNamespace(
-        file="kernels.py", line=7, function="body", text="x = a[i]"
+        file="kernels.py", line=7, function="body", text="x = a[i]", excerpt="x = a[i]"
     ),
     launch=0,
     threads=(),
     events=(3,),
+    count=2,
+    buffer="a",
+    block=(0,),
 )
 
 

@@ -1,10 +1,10 @@
 """A tiny language for hand-built traces, and a matcher for findings.
 
-    b = TraceBuilder(grid=(2,))
-    x = b.buffer("x", (8,), role="input", initial=np.zeros(8, np.float32))
-    t = b.thread("warpgroup", block=0)
-    t.read(x, [(4, 8)], line=7)             # one (start, size[, stride]) per dimension
-    trace = b.close()
+b = TraceBuilder(grid=(2,))
+x = b.buffer("x", (8,), role="input", initial=np.zeros(8, np.float32))
+t = b.thread("warpgroup", block=0)
+t.read(x, [(4, 8)], line=7)             # one (start, size[, stride]) per dimension
+trace = b.close()
 """
 
 import math
@@ -177,7 +177,9 @@ class ThreadWriter:
     def write(self, buffer, box=None, value=None, *, mask=None, elements=None, **instr):
         return self._access(Kind.WRITE, buffer, box, value, mask, elements, instr)
 
-    def update(self, buffer, box=None, value=None, *, mask=None, elements=None, **instr):
+    def update(
+        self, buffer, box=None, value=None, *, mask=None, elements=None, **instr
+    ):
         return self._access(Kind.UPDATE, buffer, box, value, mask, elements, instr)
 
     def pad(self, buffer, box, **instr):

@@ -3,15 +3,53 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+from collections.abc import Iterator
 
+from pallas_debug import checks, errors
 from pallas_debug.cli import codes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("code", nargs="?", help="a finding's or an error's code")
+    parser.add_argument(
+        "code", nargs="?", help="a code (PD101) or a check's name (deadlock)"
+    )
+
+
+def pages() -> dict[str, tuple[str, str]]:
+    """For each code its name and its page: the docstring of the check or error."""
+    found = {kind.code: (kind.__name__, _page(kind)) for kind in _errors()}
+    found |= {code: (one.name, one.doc) for code, one in checks.CHECKS.items()}
+    return dict(sorted(found.items()))
+
+
+def _errors(
+    kind: type[errors.PallasDebugError] = errors.PallasDebugError,
+) -> Iterator[type[errors.PallasDebugError]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from _errors(child)
+
+
+def _page(kind: type[errors.PallasDebugError]) -> str:
+    lines = [f"{kind.code} {kind.__name__}: {inspect.getdoc(kind)}", ""]
+    lines += [f"    {kind.what}"] + [f"    try: {kind.hint}"] * bool(kind.hint)
+    return "\n".join(lines)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the documentation of a code."""
+    """Prints the documentation of a code, or the list of codes."""
+    known = pages()
+    if arguments.code is None:
+        for code, (name, page) in known.items():
+            head = page.partition("\n")[0].removeprefix(code).strip()
+            print(f"{code}  {head or name}")
+        return codes.CLEAN
+    wanted = arguments.code
+    by_name = {name: code for code, (name, _) in known.items()}
+    code = by_name.get(wanted, wanted.upper())
+    if code not in known:
+        raise errors.UnknownEntry(noun="check", key=wanted, known=[*known, *by_name])
+    print(known[code][1])
     return codes.CLEAN

@@ -6,6 +6,7 @@ only in `Memory.data`, so that registers can be copied freely.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import ml_dtypes
@@ -69,6 +70,7 @@ def _float_poison(dtype: np.dtype) -> Any:
     return nan if nan != nan else dtype.type(ml_dtypes.finfo(dtype).max)
 
 
+@cache
 def dtype_of(name: str) -> np.dtype:
     """A NumPy dtype from its name, ml_dtypes included."""
     try:

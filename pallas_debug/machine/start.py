@@ -18,7 +18,7 @@ SEQUENTIAL = ("tpu", "generic")
 def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
     """Creates the root thread and the argument buffers; gives the outputs' numbers."""
     kernel, writer = m.kernel, m.writer
-    m.root = writer.thread(_row(m, "launch", -1, -1, -1, -1))
+    m.root = _row(m, "launch", -1, -1, -1, -1)
     m.tid, m.pc, m.base = m.root, kernel.entry, -kernel.entry
     numbers: list[int] = []
     sources = kernel.num_scalars + kernel.num_inputs
@@ -115,12 +115,10 @@ def _block(m: Step, cluster_number: int, rank: int) -> None:
 
 
 def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
-    kernel, writer = m.kernel, m.writer
+    kernel = m.kernel
     m.tid, m.bid, m.pc = m.root, -1, kernel.entry
     m.base = m.state.step - m.pc
-    number = writer.thread(
-        _row(m, kind, m.root, block.cluster, block.linear, index)
-    )
+    number = _row(m, kind, m.root, block.cluster, block.linear, index)
     registers: list = [None] * kernel.registers
     for register, buffer in zip(kernel.arguments, m.arguments, strict=True):
         registers[register] = buffer
@@ -132,16 +130,19 @@ def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
     m.emit(Kind.SPAWN, number)
 
 
-def _row(m, kind, parent, cluster, block, index) -> ThreadRow:  # noqa: ANN001
-    return ThreadRow(
-        kind=kind,
-        parent=parent,
-        device=m.device,
-        cluster=cluster,
-        block=block,
-        index=index,
-        launch=m.launch_number,
-        instr=-1,
+def _row(m, kind, parent, cluster, block, index) -> int:  # noqa: ANN001
+    """Adds a thread that no instruction spawned."""
+    return m.writer.thread(
+        ThreadRow(
+            kind=kind,
+            parent=parent,
+            device=m.device,
+            cluster=cluster,
+            block=block,
+            index=index,
+            launch=m.launch_number,
+            instr=-1,
+        )
     )
 
 

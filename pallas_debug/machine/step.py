@@ -7,6 +7,7 @@ nothing has happened.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +31,8 @@ from pallas_debug.trace.writer import Writer
 
 PACK = ROW.pack
 READ, WRITE, UPDATE = int(Kind.READ), int(Kind.WRITE), int(Kind.UPDATE)
+ALLOC, FREE, GRID = int(Kind.ALLOC), int(Kind.FREE), int(Kind.GRID)
+NO_DATA = np.zeros(0, np.int8)
 
 
 class Target(NamedTuple):
@@ -202,6 +205,23 @@ class Step:
             plan = self._wholes[shape] = Plan(ir.Access(ref=ir.Reg(0)))
         return Target(ref, plan, ())
 
+    def adopt(self, number: int, value: Any) -> None:
+        """Fills a new buffer with a value that nobody else changes: one whole write."""
+        memory = self.state.memory[number]
+        data = np.reshape(value, memory.decl.shape)
+        memory.data = data
+        place = self.place(self.whole(number))
+        payload = self._payload(data.copy()) if self.keep_writes else -1
+        self.emit(WRITE, number, place.region, payload=payload)
+
+    def drain(self, number: int) -> np.ndarray:
+        """Reads a whole buffer that ends now: its contents, not a copy."""
+        place = self.place(self.whole(number))
+        data = self.state.memory[number].data
+        payload = self._payload(data) if self.keep_reads else -1
+        self.emit(READ, number, place.region, payload=payload)
+        return data
+
     def fill(self, dtype: np.dtype) -> Any:
         """What unset memory of this dtype reads as."""
         return poison(dtype, self.options.uninitialized)
@@ -210,44 +230,56 @@ class Step:
         """Contents of a buffer, for rules that must look without touching."""
         return self.memory(ref).data
 
-    def alloc(self, decl: ir.Buffer, role: str = "scratch") -> int:
-        """A new uninitialized buffer, barrier or semaphore array."""
-        count = int(np.prod(decl.shape)) if decl.shape else 1
-        number = self.writer.buffer(
+    def alloc(
+        self, decl: ir.Buffer, role: str = "scratch", data: np.ndarray | None = None
+    ) -> int:
+        """A new buffer, barrier or semaphore array; uninitialized without `data`."""
+        if decl.is_sync:
+            return self._alloc_sync(decl)
+        if data is None:
+            dtype = dtype_of(decl.dtype)
+            data = np.full(decl.shape, self.fill(dtype), dtype)
+            if decl.params.get("union"):
+                data.view(np.uint8)[...] = 0xFF
+        number = self._buffer(decl, role)
+        self.state.memory[number] = Memory(number, data, decl)
+        nbytes = math.prod(decl.shape) * dtype_of(decl.dtype).itemsize
+        self.emit(ALLOC, number, aux=nbytes)
+        return number
+
+    def _alloc_sync(self, decl: ir.Buffer) -> int:
+        count = math.prod(decl.shape)
+        arrivals = int(decl.params.get("num_arrivals", 0))
+        number = self._buffer(decl, "sync", arrivals)
+        if decl.dtype.endswith("semaphore"):
+            self.state.semaphores[number] = states.Semaphores(count)
+        else:
+            self.state.barriers[number] = states.Barriers(count, arrivals)
+        self.state.memory[number] = Memory(number, NO_DATA, decl)
+        self.emit(ALLOC, number, aux=8 * count)
+        return number
+
+    def _buffer(self, decl: ir.Buffer, role: str, arrivals: int = 0) -> int:
+        return self.writer.buffer(
             BufferRow(
                 name=decl.name,
                 space=decl.space,
                 shape=decl.shape,
                 dtype=decl.dtype,
                 scope=decl.scope,
-                role="sync" if decl.is_sync else role,
+                role=role,
                 thread=self.tid,
                 block=self.bid,
                 device=self.device,
                 launch=self.launch_number,
-                arrivals=int(decl.params.get("num_arrivals", 0)),
+                arrivals=arrivals,
                 loc=decl.loc,
             )
         )
-        if decl.is_sync:
-            data = np.zeros(0, np.int8)
-            if decl.dtype.endswith("semaphore"):
-                self.state.semaphores[number] = states.Semaphores(count)
-            else:
-                arrivals = int(decl.params.get("num_arrivals", 1))
-                self.state.barriers[number] = states.Barriers(count, arrivals)
-            nbytes = 8 * count
-        else:
-            dtype = dtype_of(decl.dtype)
-            data = np.full(decl.shape, self.fill(dtype), dtype)
-            nbytes = data.nbytes
-        self.state.memory[number] = Memory(number, data, decl)
-        self.emit(Kind.ALLOC, number, aux=nbytes)
-        return number
 
     def free(self, number: int) -> None:
         """Ends a buffer; its contents live on while agents may touch them."""
-        self.emit(Kind.FREE, number)
+        self.emit(FREE, number)
         thread = self.thread
         scope = self.state.memory[number].decl.scope
         idle = all(agent.done for agent in thread.agents)
@@ -272,7 +304,7 @@ class Step:
     def grid_next(self, rank: int) -> tuple | None:
         """Enters the next grid point of a core; its coordinates, None at the end."""
         thread, grid = self.thread, self.launch.grid
-        total = int(np.prod(grid, dtype=np.int64))
+        total = math.prod(grid)
         number = thread.notes.get("point", 0)
         while self.chosen is not None and number < total and number not in self.chosen:
             number += 1
@@ -280,9 +312,12 @@ class Step:
             return None
         thread.notes["point"] = self.point = number + 1
         thread.bid = self.bid = number
-        self.emit(Kind.GRID, aux=number)
-        point = np.unravel_index(number, grid) if grid else ()
-        return tuple(np.int32(i) for i in point)
+        self.emit(GRID, aux=number)
+        point: list[np.int32] = []
+        for size in reversed(grid):
+            number, rest = divmod(number, size)
+            point.append(np.int32(rest))
+        return tuple(reversed(point))
 
     def unsupported(self, position: int) -> None:
         """An op without a rule: ends the launch, or is skipped and recorded."""
@@ -300,17 +335,18 @@ class Step:
         """
         parent = self.thread
         block = parent.block
-        row = ThreadRow(
-            kind=kind,
-            parent=self.tid,
-            device=self.device,
-            cluster=block.cluster,
-            block=self.bid,
-            index=-1,
-            launch=self.launch_number,
-            instr=self.pc,
+        number = self.writer.thread(
+            ThreadRow(
+                kind=kind,
+                parent=self.tid,
+                device=self.device,
+                cluster=block.cluster,
+                block=self.bid,
+                index=-1,
+                launch=self.launch_number,
+                instr=self.pc,
+            )
         )
-        number = self.writer.thread(row)
         child = states.Thread(number, pc, list(registers), block)
         child.bid = self.bid
         self.state.threads[number] = child

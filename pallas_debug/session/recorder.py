@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir, machine
-from pallas_debug.ir import chips
 from pallas_debug.machine.options import Options
 from pallas_debug.trace import close
 from pallas_debug.trace.schema import Outcome
@@ -26,7 +25,11 @@ class Recorder:
         self.options = options
         self.writer = Writer()
         self._programs: dict[int, tuple[Any, machine.Program]] = {}
-        self.target = chips.chip(options.chip).backend if options.chip else None
+        self.target = None
+        if options.chip:
+            from pallas_debug.ir import chips
+
+            self.target = chips.chip(options.chip).backend
 
     def launch(self, call: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
         """Executes a launch; `on_launch` of the capture."""

@@ -68,7 +68,9 @@ class Packer:
         full = {**header, "arrays": self.arrays, "data_bytes": self._size}
         text = json.dumps(full, allow_nan=False, separators=(",", ":")).encode()
         text += b" " * (-len(text) % ALIGN)
-        return b"".join([len(text).to_bytes(LENGTH_BYTES, "little"), text, *self._chunks])
+        return b"".join(
+            [len(text).to_bytes(LENGTH_BYTES, "little"), text, *self._chunks]
+        )
 
 
 def _narrowest(array: np.ndarray) -> str:

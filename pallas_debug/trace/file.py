@@ -50,7 +50,9 @@ def dumps(trace: Trace, *, compress: bool = False) -> bytes:
     """The bytes of the file."""
     packer = Packer()
     for column in schema.COLUMNS:
-        packer.add_integers(f"events.{column.name}", getattr(trace.columns, column.name))
+        packer.add_integers(
+            f"events.{column.name}", getattr(trace.columns, column.name)
+        )
     packer.add_integers("regions.offsets", trace.regions.offsets)
     packer.add_integers("regions.data", trace.regions.data)
     for i, name in enumerate(("launch", "step", "thread")):
@@ -199,7 +201,9 @@ def _read_launch(
     )
 
 
-def _read_rows(unpacker: Unpacker, header: Any, table: str, cls: Any) -> tuple[Any, ...]:
+def _read_rows(
+    unpacker: Unpacker, header: Any, table: str, cls: Any
+) -> tuple[Any, ...]:
     columns: dict[str, list[Any]] = {}
     for field in fields(cls):
         name = f"{table}.{field.name}"
@@ -208,7 +212,9 @@ def _read_rows(unpacker: Unpacker, header: Any, table: str, cls: Any) -> tuple[A
         values = unpacker.integers(name)
         column: list[Any] = values.tolist()
         if field.type != "int":
-            known = [_interned(field.type, v) for v in header[table]["interned"][field.name]]
+            known = [
+                _interned(field.type, v) for v in header[table]["interned"][field.name]
+            ]
             if len(values) and not 0 <= values.min() <= values.max() < len(known):
                 raise ValueError(f"{name} names something unknown")
             column = [known[code] for code in column]

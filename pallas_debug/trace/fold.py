@@ -47,7 +47,9 @@ def memory(trace: Trace, buffer: Any, at: int | None = None) -> Memory:
     Elements that are not initialized are zero in `values`. So are those whose value was
     not recorded; `recorded` tells them apart.
     """
-    values, initialized, _ = _history(trace, buffer).at(len(trace) if at is None else at)
+    values, initialized, _ = _history(trace, buffer).at(
+        len(trace) if at is None else at
+    )
     return Memory(values, initialized)
 
 
@@ -121,14 +123,18 @@ class History:
         self.row = trace.buffer_rows[root]
         if dtypes.is_sync(self.row.dtype):
             raise errors.BadOption(
-                option="buffer", value=self.row.name, accepted="a buffer that has values"
+                option="buffer",
+                value=self.row.name,
+                accepted="a buffer that has values",
             )
         columns = trace.columns
         mine = np.isin(columns.object, np.flatnonzero(roots(trace) == root))
         self.seqs = np.flatnonzero(mine & np.isin(columns.kind, TOUCHING))
         self.seqs = self.seqs[[not self._is_second_alloc(int(s)) for s in self.seqs]]
         self.whole = np.array([self._sets_all(int(seq)) for seq in self.seqs], bool)
-        size = math.prod(self.row.shape) * (2 + dtypes.numpy_dtype(self.row.dtype).itemsize)
+        size = math.prod(self.row.shape) * (
+            2 + dtypes.numpy_dtype(self.row.dtype).itemsize
+        )
         frames = max(KEYFRAME_BYTES // max(size, 1), 1)
         self.stride = max(KEYFRAME_EVENTS, len(self.seqs) // frames + 1)
         self.frames: dict[int, tuple[np.ndarray, ...]] = {}

@@ -68,7 +68,9 @@ def _validate(kernel: ir.Kernel) -> None:
         (kernel.buffers, ir.Buffer),
     )
     for entries, cls in typed:
-        if not isinstance(entries, tuple) or not all(isinstance(e, cls) for e in entries):
+        if not isinstance(entries, tuple) or not all(
+            isinstance(e, cls) for e in entries
+        ):
             raise ValueError(f"the kernel lists something else than {cls.__name__}")
     if not isinstance(kernel.grid, ir.Grid) or not isinstance(kernel.facts, Mapping):
         raise ValueError("the kernel has no grid or no facts")
@@ -101,7 +103,9 @@ def encode(value: Any) -> Any:
         return {"$": "scalar", "dtype": value.dtype.name, "value": str(value)}
     if isinstance(value, np.dtype):
         return value.name
-    text = f"{value.dtype}{list(value.shape)}" if hasattr(value, "shape") else str(value)
+    text = (
+        f"{value.dtype}{list(value.shape)}" if hasattr(value, "shape") else str(value)
+    )
     return {"$": "text", "text": text[:TEXT_LIMIT]}
 
 

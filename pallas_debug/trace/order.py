@@ -158,7 +158,12 @@ class _Knowledge:
             self._wait(seq, who, key, aux if is_barrier else 0, is_barrier)
 
     def _wait(
-        self, seq: int, who: tuple[int, int], key: tuple[int, int], phase: int, bar: bool
+        self,
+        seq: int,
+        who: tuple[int, int],
+        key: tuple[int, int],
+        phase: int,
+        bar: bool,
     ) -> None:
         thread, tick = who
         releases = self._releases.get(key, [])
@@ -235,7 +240,11 @@ class _Knowledge:
         thread = np.repeat(np.arange(len(self.logs), dtype=np.int64), lengths)
         at, other, tick = (
             np.concatenate(
-                [np.frombuffer(getattr(log, name), np.int64) for log in self.logs if log.at]
+                [
+                    np.frombuffer(getattr(log, name), np.int64)
+                    for log in self.logs
+                    if log.at
+                ]
                 or [np.zeros(0, np.int64)]
             )
             for name in ("at", "other", "tick")
@@ -249,7 +258,9 @@ class _Knowledge:
     def _span(self) -> int:
         return int(self.trace.columns.clock.max(initial=0)) + 2
 
-    def learned(self, thread: np.ndarray, tick: np.ndarray, other: np.ndarray) -> np.ndarray:
+    def learned(
+        self, thread: np.ndarray, tick: np.ndarray, other: np.ndarray
+    ) -> np.ndarray:
         """Last tick of `other` that `thread` itself has learned by `tick`, or -1."""
         pairs, keys, ticks = self._index
         if not len(pairs):

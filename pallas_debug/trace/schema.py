@@ -116,7 +116,8 @@ REGION_MEANINGS: dict[RegionKind, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen: thousands are made while a kernel runs, and freezing doubles the cost.
+@dataclass(slots=True, kw_only=True)
 class ThreadRow:
     """A row of the threads table.
 
@@ -142,7 +143,8 @@ class ThreadRow:
     instr: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+# Not frozen: thousands are made while a kernel runs, and freezing doubles the cost.
+@dataclass(slots=True, kw_only=True)
 class BufferRow:
     """A row of the buffers table: one instance of a declared buffer.
 

@@ -94,7 +94,11 @@ class RecordedLaunch:
         """Grid coordinates of a linear block number, None for -1."""
         if not 0 <= block < self.blocks:
             return None
-        return tuple(int(i) for i in np.unravel_index(block, self.block_shape))
+        found: list[int] = []
+        for size in reversed(self.block_shape):
+            block, place = divmod(block, size)
+            found.append(place)
+        return tuple(reversed(found))
 
     def linear(self, coordinates: Coordinates) -> int:
         """Linear block number of grid coordinates, -1 if there is no such block."""

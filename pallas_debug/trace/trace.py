@@ -10,13 +10,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from pallas_debug.trace import schema, tables
 from pallas_debug.trace.columns import Columns, frozen
-from pallas_debug.trace.events import Events
+from pallas_debug.trace.events import Event, Events
 from pallas_debug.trace.order import Order
 from pallas_debug.trace.regions import Region, Regions
 from pallas_debug.trace.schema import RegionKind
@@ -109,10 +109,18 @@ class Trace:
         number = int(self.columns.payload[seq])
         return self.payload(number) if number >= 0 else None
 
-    def __getitem__(self, part: slice) -> Trace:
-        """The prefix `trace[:n]`; a single event is `trace.events[i]`."""
-        if not isinstance(part, slice) or part.start not in (None, 0) or part.step:
-            raise TypeError("a trace has prefixes only: trace[:n]; see trace.events[i]")
+    @overload
+    def __getitem__(self, part: int) -> Event: ...
+
+    @overload
+    def __getitem__(self, part: slice) -> Trace: ...
+
+    def __getitem__(self, part: int | slice) -> Event | Trace:
+        """The event `trace[i]`, or the prefix `trace[:n]`."""
+        if not isinstance(part, slice):
+            return self.events[part]
+        if part.start not in (None, 0) or part.step not in (None, 1):
+            raise TypeError("a trace has events and prefixes: trace[i], trace[:n]")
         count = part.indices(len(self))[1]
         return self if count == len(self) else _prefix(self, count)
 
@@ -137,9 +145,7 @@ class Trace:
 def _prefix(trace: Trace, count: int) -> Trace:
     """The first `count` events with the tables of the launches begun by then."""
     launches = tuple(
-        _cut(launch, count)
-        for launch in trace.launches
-        if launch.first_event <= count
+        _cut(launch, count) for launch in trace.launches if launch.first_event <= count
     )
     begun = len(launches)
     return replace(

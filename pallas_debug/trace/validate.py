@@ -92,7 +92,9 @@ def _events(trace: Trace) -> None:
         (waits, -1, trace.buffer_rows),
     ):
         if len(part):
-            _require(low <= part.min() <= part.max() < len(table), "object out of range")
+            _require(
+                low <= part.min() <= part.max() < len(table), "object out of range"
+            )
     regions = columns.region[np.isin(kinds, MEMORY_KINDS)]
     _require(not len(regions) or regions.min() >= 0, "an access has no region")
     sync = np.array([dtypes.is_sync(row.dtype) for row in trace.buffer_rows], bool)

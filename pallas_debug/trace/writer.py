@@ -71,10 +71,12 @@ class Writer:
         return number
 
     def thread(self, row: schema.ThreadRow) -> int:
+        """Number of a new thread."""
         self.threads.append(row)
         return len(self.threads) - 1
 
     def buffer(self, row: schema.BufferRow) -> int:
+        """Number of a new buffer."""
         self.buffers.append(row)
         return len(self.buffers) - 1
 

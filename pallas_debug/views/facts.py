@@ -43,7 +43,7 @@ def _loc(loc: Any) -> dict[str, Any] | None:
         "file": loc.file,
         "line": loc.line,
         "function": loc.function,
-        "text": loc.text,
+        "text": loc.excerpt,
     }
 
 
@@ -75,4 +75,7 @@ def _finding(one: Any) -> dict[str, Any]:
         "launch": plain(one.launch),
         "threads": plain(tuple(one.threads)),
         "events": plain(tuple(one.events)),
+        "count": one.count,
+        "buffer": one.buffer,
+        "block": plain(one.block),
     }

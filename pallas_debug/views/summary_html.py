@@ -76,8 +76,7 @@ def _launch(view: overview.Overview) -> str:
     return "".join(parts)
 
 
-def _finding(group: list[Any]) -> str:
-    one = group[0]
+def _finding(one: Any) -> str:
     color = COLORS.get(str(one.severity), COLORS["info"])
     head = f"{text.MARKS.get(str(one.severity), '·')} {one.severity} {one.code}"
     parts = [
@@ -88,12 +87,12 @@ def _finding(group: list[Any]) -> str:
         parts.append(" <i>JAX itself would refuse this.</i>")
     if one.loc:
         parts.append(f"<br>{_escaped(text.place(one.loc))}")
-        line = (one.loc.text.splitlines() or [""])[0]
+        line = (one.loc.excerpt.splitlines() or [""])[0]
         parts.append(f": <code>{_escaped(line.strip())}</code>")
     if one.hint:
         parts.append(f"<br>try: {_escaped(one.hint)}")
-    if len(group) > 1:
-        parts.append(f"<br>and {len(group) - 1} more like this at the same line")
+    if one.count > 1:
+        parts.append(f"<br>{one.count:,} times")
     return f'<li style="margin:2px 0">{"".join(parts)}</li>'
 
 
@@ -112,8 +111,8 @@ def _fitted(parts: list[str], budget: int) -> str:
 def html_summary(trace: Trace, report: Any) -> str:
     """What each launch did, then every finding; a fragment for a notebook's output."""
     launches = [_launch(view) for view in overview.overviews(trace)]
-    found = [_finding(group) for group in text.grouped(report.findings)]
-    title = text.findings(report).partition("\n")[0]
+    found = [_finding(one) for one in report.findings]
+    title = text.tally(report.findings) or "no findings"
     return (
         '<div style="font-size:13px;line-height:1.35">'
         + _fitted(launches, LIMIT // 2)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
 from pallas_debug.trace import Trace
 from pallas_debug.views import overview
 
-MOST_FINDINGS = 20  # of one code and place in a list
+MOST_FINDINGS = 20  # in one list
 MOST_BUFFERS = 12  # lines of one memory space
 MARKS = {"error": "✗", "warning": "!", "info": "·"}
 REFUSALS = "PD3"  # the family of predicted aborts of JAX
@@ -112,31 +111,33 @@ def _launch(view: overview.Overview) -> Iterator[str]:
 
 
 def _numbered(loc: Any) -> Iterator[str]:
-    for number, line in enumerate(loc.text.splitlines()[:3], loc.line):
+    for number, line in enumerate(loc.excerpt.splitlines()[:3], loc.line):
         yield f"    {number:>5} | {line}"
 
 
-def _witness(finding: Any) -> str:
-    """Who was seen to do it: threads and events."""
-    threads, events = list(finding.threads), list(finding.events)
-    said = [f"by {', '.join(map(str, threads[:3]))}"] if threads else []
-    if len(threads) > 3:
-        said[0] += f" and {len(threads) - 3} more"
-    if events:
-        more = f" and {len(events) - 1} more" if len(events) > 1 else ""
-        said.append(f"event {events[0]}{more}")
+def _witness(one: Any, trace: Trace | None) -> str:
+    """Who was seen to do it, and when: the first occurrence, and how many more."""
+    said: list[str] = []
+    if one.threads:
+        first = one.threads[0]
+        said.append(f"by {trace.threads[first].name if trace else f'thread {first}'}")
+        if len(one.threads) > 1:
+            said[0] += f" and {len(one.threads) - 1:,} more"
+    if one.events:
+        said.append(f"at event {one.events[0]:,}")
+    if one.count > 1:
+        said.append(f"{one.count:,} times")
     return ", ".join(said)
 
 
-def finding(one: Any) -> str:
+def finding(one: Any, trace: Trace | None = None) -> str:
     """One finding: what, where with the source, who, and the way out."""
     mark = MARKS.get(str(one.severity), "·")
     refused = " (JAX itself would refuse this)" if is_refusal(one) else ""
-    head = f"{mark} {one.severity} {one.code} {one.name}: {one.message}{refused}"
-    lines = [head]
+    lines = [f"{mark} {one.severity} {one.code} {one.name}: {one.message}{refused}"]
     if one.loc:
         lines += [f"    {place(one.loc)}", *_numbered(one.loc)]
-    if witness := _witness(one):
+    if witness := _witness(one, trace):
         lines.append(f"    {witness}")
     if one.hint:
         lines.append(f"    try: {one.hint}")
@@ -148,40 +149,35 @@ def is_refusal(one: Any) -> bool:
     return one.code.startswith(REFUSALS)
 
 
-def grouped(found: Iterable[Any]) -> Iterator[list[Any]]:
-    """Findings of one code and one source line together, in the report's order."""
-    groups: dict[Any, list[Any]] = {}
-    for one in found:
-        line = (one.loc.file, one.loc.line) if one.loc else None
-        groups.setdefault((one.code, line), []).append(one)
-    yield from groups.values()
+def tally(found: Sequence[Any]) -> str:
+    """`2 errors, 1 warning`."""
+    counts = {
+        word: sum(1 for one in found if str(one.severity) == word) for word in MARKS
+    }
+    return ", ".join(
+        f"{count} {word}{'s' * (count != 1 and word != 'info')}"
+        for word, count in counts.items()
+        if count
+    )
 
 
-def findings(report: Any, family: str = "") -> str:
-    """The findings of a report; of one family (`"PD3"`) where that is given."""
+def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
+    """The findings of a report.
+
+    Args:
+      report: What the checks say.
+      family: Codes that begin so only, e.g. `"PD3"`.
+      trace: Names the threads, where it is given.
+    """
     found = [one for one in report.findings if one.code.startswith(family)]
     if not found:
         return f"no findings{f' of {family}xx' if family else ''}"
-    tally = ", ".join(
-        f"{count} {severity}{'s' * (count != 1 and severity != 'info')}"
-        for severity, count in _tally(found)
-    )
-    blocks = [f"findings: {tally}"]
-    for group in itertools.islice(grouped(found), MOST_FINDINGS):
-        blocks.append(finding(group[0]))
-        if len(group) > 1:
-            blocks[-1] += f"\n    and {len(group) - 1} more like this at the same line"
-    hidden = sum(1 for _ in grouped(found)) - MOST_FINDINGS
-    if hidden > 0:
+    blocks = [f"findings: {tally(found)}"]
+    blocks += [finding(one, trace) for one in found[:MOST_FINDINGS]]
+    if len(found) > MOST_FINDINGS:
+        hidden = len(found) - MOST_FINDINGS
         blocks.append(f"… and {hidden} more; report.findings has them all")
     return "\n".join(blocks)
-
-
-def _tally(found: Sequence[Any]) -> Iterator[tuple[str, int]]:
-    for severity in MARKS:
-        count = sum(1 for one in found if str(one.severity) == severity)
-        if count:
-            yield severity, count
 
 
 def summary(trace: Trace, report: Any, family: str = "") -> str:
@@ -191,5 +187,5 @@ def summary(trace: Trace, report: Any, family: str = "") -> str:
         lines += _launch(view)
     if not lines:
         lines = ["no kernel was launched"]
-    lines.append(findings(report, family))
+    lines.append(findings(report, family, trace))
     return "\n".join(lines)

@@ -197,12 +197,8 @@ def test_identities_return_their_operands(fn):
 
 def test_exact_function_is_compiled_once():
     x = jnp.ones(3)
-    (first, *_), (second, *_) = (
-        next(equations(jnp.exp, x)) for _ in range(2)
-    )
-    runs = [
-        pure_of(e, exact=True).env["xla"].__closure__ for e in (first, second)
-    ]
+    (first, *_), (second, *_) = (next(equations(jnp.exp, x)) for _ in range(2))
+    runs = [pure_of(e, exact=True).env["xla"].__closure__ for e in (first, second)]
     assert [c.cell_contents for c in runs[0]] == [c.cell_contents for c in runs[1]]
 
 

@@ -193,7 +193,9 @@ def test_select_of_many():
 def test_mixed_ranks():
     agree(lambda x: jnp.maximum(x * 2 + 1, 0) / 3, np.float32([-1, 0, 2]))
     agree(lambda x: jnp.where(x > 0, x, 0), np.float32([-1, 0, 2]))
-    agree(lambda x, s: lax.shift_right_logical(x, s), np.int32([-8, 8]), np.int32([1, 2]))
+    agree(
+        lambda x, s: lax.shift_right_logical(x, s), np.int32([-8, 8]), np.int32([1, 2])
+    )
 
 
 @pytest.mark.parametrize("divisor", [3, -3, 8])

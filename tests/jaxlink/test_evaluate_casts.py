@@ -95,9 +95,12 @@ def test_reduce_precision(exponent, mantissa):
 
 def test_complex_casts():
     z = np.complex64([1 + 2j, -3])
-    agree(lambda z: lax.convert_element_type_p.bind(
-        z, new_dtype=np.dtype(np.float32), weak_type=False, sharding=None
-    ), jnp.asarray(z))
+    agree(
+        lambda z: lax.convert_element_type_p.bind(
+            z, new_dtype=np.dtype(np.float32), weak_type=False, sharding=None
+        ),
+        jnp.asarray(z),
+    )
     agree(lambda x: x.astype(jnp.complex64), np.float32([1, np.nan]))
     agree(lambda x: x.astype(jnp.complex64), jnp.int32(3))
 

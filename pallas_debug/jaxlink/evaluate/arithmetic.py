@@ -13,14 +13,14 @@ from pallas_debug.jaxlink.evaluate.kinds import Avals, Params, Rule
 
 
 def _constants(expr: str, dtype: np.dtype) -> dict[str, object]:
-    values = {"ZERO": 0, "ONE": 1, "MINUS": -1, "HALF": 0.5}
+    values = {"ZERO": 0, "ONE": 1, "MINUS": -1}
     return {k: dtype.type(v) for k, v in values.items() if k in expr}
 
 
 def elementwise(array: str, scalar: str | None = None, *, narrow=False) -> Rule:
     """Rule for real operands; `scalar` replaces `array` when the result has rank 0.
 
-    The expressions may name ZERO, ONE, MINUS and HALF of the first operand's dtype.
+    The expressions may name ZERO, ONE and MINUS of the first operand's dtype.
     """
 
     def rule(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
@@ -42,6 +42,21 @@ def by_kind(*, real: Rule, integer: Rule) -> Rule:
         return chosen(params, in_avals, out_avals)
 
     return rule
+
+
+def _sign(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
+    signs = "(ONE if {0} > ZERO else ZERO if {0} == ZERO else MINUS)"
+    if not kinds.is_signed(in_avals[0].dtype):
+        signs = "(ONE if {0} else ZERO)"
+    return elementwise("np.sign({0})", signs)(params, in_avals, out_avals)
+
+
+def _divide_floats(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
+    """XLA multiplies an array by the reciprocal of a rank-0 divisor, bfloat16 aside."""
+    above, below = in_avals
+    inverse = above.shape != () and below.shape == () and above.dtype.kind == "f"
+    quotient = "({0} * (ONE / {1}))" if inverse else "({0} / {1})"
+    return elementwise(quotient)(params, in_avals, out_avals)
 
 
 def _divide_signed(a, b):
@@ -218,7 +233,7 @@ RULES: dict[str, Rule] = {
     "abs": elementwise("abs({0})"),
     "square": elementwise("({0} * {0})", narrow=True),
     "one_minus_square": elementwise("(ONE - {0} * {0})"),
-    "div": by_kind(real=elementwise("({0} / {1})"), integer=_divide),
+    "div": by_kind(real=_divide_floats, integer=_divide),
     "rem": by_kind(real=elementwise("np.fmod({0}, {1})"), integer=_remainder),
     "max": by_kind(
         real=elementwise("np.maximum({0}, {1})", _MAX_REAL),
@@ -232,12 +247,7 @@ RULES: dict[str, Rule] = {
         real=elementwise(_CLAMP.replace("{0}, {1}", "{1}, {0}")),
         integer=elementwise(_CLAMP, "min(max({0}, {1}), {2})"),
     ),
-    "sign": by_kind(
-        real=elementwise("np.copysign(np.sign({0}), {0})"),
-        integer=elementwise(
-            "np.sign({0})", "(ONE if {0} > ZERO else ZERO if {0} == ZERO else MINUS)"
-        ),
-    ),
+    "sign": by_kind(real=elementwise("np.copysign(np.sign({0}), {0})"), integer=_sign),
     "round": _round,
     "rsqrt": elementwise("(ONE / np.sqrt({0}))"),
     "logistic": elementwise("(ONE / (ONE + np.exp(-{0})))"),

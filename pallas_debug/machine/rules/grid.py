@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from pallas_debug import ir
 from pallas_debug.machine.memory import Window
 from pallas_debug.machine.places import scalar
 from pallas_debug.machine.rules.registry import rule
-from pallas_debug.machine.step import Step
+from pallas_debug.machine.step import NO_DATA, Step
 from pallas_debug.trace.schema import Kind
 
 
@@ -43,8 +45,7 @@ def fetch(
         return held[1]
     if held is not None:
         m.free(held[1])
-    number = m.alloc(decl, role="window")
-    _load(m, array, number, origin, sizes)
+    number = _load(m, array, decl, origin, sizes)
     m.thread.notes[("window", slot)] = ((origin, sizes), number, array, m.bid)
     return number
 
@@ -71,10 +72,11 @@ def output(
     if held is not None and held[0] == (origin, sizes):
         return held[1]
     _flush(m, slot)
-    number = m.alloc(decl, role="window")
     seen = notes.get(("seen", slot), frozenset())
     if preload or (refetch and origin in seen):
-        _load(m, array, number, origin, sizes)
+        number = _load(m, array, decl, origin, sizes)
+    else:
+        number = m.alloc(decl, role="window")
     if refetch:
         notes[("seen", slot)] = seen | {origin}
     notes[("window", slot)] = ((origin, sizes), number, array, m.bid)
@@ -106,42 +108,54 @@ def _box(dims: tuple, indices: tuple) -> tuple[tuple[int, ...], tuple[int, ...]]
     A dim is `("blocked", size)`, `("squeezed",)`, `("element", size, low padding)` or
     `("bounded", size)`, whose index is a start and a size.
     """
-    origin, sizes = [], []
-    values = iter(indices)
-    for dim in dims:
-        index = scalar(next(values))
-        if dim[0] == "blocked":
-            origin.append(index * dim[1])
-            sizes.append(dim[1])
-        elif dim[0] == "squeezed":
-            origin.append(index)
-            sizes.append(1)
-        elif dim[0] == "element":
-            origin.append(index - dim[2])
-            sizes.append(dim[1])
-        else:
-            origin.append(index)
-            sizes.append(scalar(next(values)))
-    return tuple(origin), tuple(sizes)
+    function, fixed = _box_function(dims)
+    if fixed is None:
+        return function(*map(scalar, indices))
+    return function(*map(scalar, indices)), fixed
 
 
-def _load(m: Step, array: int, window: int, origin: tuple, sizes: tuple) -> None:
+@cache
+def _box_function(dims: tuple) -> tuple[Any, tuple[int, ...] | None]:
+    """A function of the indices to the origin; the sizes too if they vary."""
+    names, origin, sizes = [], [], []
+    for d, dim in enumerate(dims):
+        names.append(f"i{d}")
+        if dim[0] == "bounded":
+            names.append(f"n{d}")
+        scale = f" * {dim[1]}" if dim[0] == "blocked" else ""
+        shift = f" - {dim[2]}" if dim[0] == "element" else ""
+        origin.append(f"i{d}{scale}{shift}, ")
+        sizes.append(f"n{d}" if dim[0] == "bounded" else 1 if len(dim) == 1 else dim[1])
+    text = f"({''.join(origin)})"
+    varies = any(dim[0] == "bounded" for dim in dims)
+    if varies:
+        text = f"({text}, ({''.join(f'{size}, ' for size in sizes)}))"
+    function = eval(f"lambda {', '.join(names)}: {text}")
+    return function, None if varies else tuple(sizes)
+
+
+def _load(m: Step, array: int, decl: ir.Buffer, origin: tuple, sizes: tuple) -> int:
     """Copies a block in; what lies outside the array is padding and stays unset."""
     ref = Window(array, origin, sizes, ())
-    value = m.read(m.whole(ref))
     limits = m.data(array).shape
+    target = m.whole(ref)
+    if m.place(target).inside is None and math.prod(sizes) == math.prod(decl.shape):
+        number = m.alloc(decl, "window", NO_DATA)
+        m.adopt(number, m.read(target))
+        return number
+    number = m.alloc(decl, role="window")
+    value = m.read(target)
     inside, starts = [], []
     for start, size, limit in zip(origin, sizes, limits, strict=True):
         first, last = max(start, 0), min(start + size, limit)
         starts.append(first - start)
         inside.append(max(last - first, 0))
-    if min(inside, default=1) <= 0:
-        _pad(m, window, sizes, starts, inside)
-        return
-    part = tuple(slice(s, s + n) for s, n in zip(starts, inside, strict=True))
-    _write_part(m, window, sizes, starts, inside, np.asarray(value)[part])
+    if min(inside, default=1) > 0:
+        part = tuple(slice(s, s + n) for s, n in zip(starts, inside, strict=True))
+        _write_part(m, number, sizes, starts, inside, np.asarray(value)[part])
     if tuple(inside) != tuple(sizes):
-        _pad(m, window, sizes, starts, inside)
+        _pad(m, number, sizes, starts, inside)
+    return number
 
 
 def _write_part(m, window, sizes, starts, inside, value) -> None:  # noqa: ANN001
@@ -178,7 +192,7 @@ def _flush(m: Step, slot: int) -> None:
         return
     (origin, sizes), window, array, block = held
     now, m.bid = m.bid, block
-    value = m.read(m.whole(window))
+    value = m.drain(window)
     ref = Window(array, origin, sizes, ())
     m.write(m.whole(ref), np.reshape(value, sizes))
     m.free(window)

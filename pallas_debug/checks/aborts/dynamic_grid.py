@@ -1,0 +1,54 @@
+"""PD302 dynamic-grid: a traced grid bound under GPU interpret mode.
+
+## What it does
+
+Finds kernels whose grid has a size that is a traced value, and that are asked to run in
+JAX's GPU interpret mode.
+
+## Why is this bad?
+
+JAX 0.10.2 to 0.12.0.1 stops while tracing, with `NotImplementedError: Dynamic grid bounds
+not (yet) supported in GPU interpret mode.`
+
+## Example
+
+```python
+@jax.jit
+def f(n, x):
+    return pl.pallas_call(body, grid=(n,), interpret=plgpu.InterpretGPUParams(), ...)(x)
+```
+
+## Use instead
+
+A grid of Python integers: make `n` static (`static_argnums`), or launch the largest grid
+and leave the surplus blocks with `pl.when(pl.program_id(0) < n)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pallas_debug.checks.aborts.refusal import in_gpu_interpreter, kernels, refusal
+from pallas_debug.checks.check import check
+from pallas_debug.checks.finding import Finding
+from pallas_debug.trace.trace import Trace
+
+RAISES = (
+    "NotImplementedError: "
+    "Dynamic grid bounds not (yet) supported in GPU interpret mode."
+)
+
+
+@check("PD302", "dynamic-grid")
+def dynamic_grid(trace: Trace) -> Iterator[Finding]:
+    """Kernels with a traced grid bound that JAX refuses."""
+    for launch in kernels(trace, "PD302"):
+        kernel = launch.kernel
+        if kernel.facts.get("dynamic_grid") and in_gpu_interpreter(kernel):
+            yield refusal(
+                launch,
+                f"the grid, {launch.grid} in this run, has a traced size",
+                RAISES,
+                "make the size static, or launch the largest grid and guard the body "
+                "with pl.when",
+            )

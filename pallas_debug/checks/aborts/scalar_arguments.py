@@ -1,0 +1,52 @@
+"""PD301 scalar-arguments: scalar-prefetch operands under GPU interpret mode.
+
+## What it does
+
+Finds kernels with scalar-prefetch (index) operands that are asked to run in JAX's GPU
+interpret mode.
+
+## Why is this bad?
+
+JAX 0.10.2 to 0.12.0.1 stops while tracing, with `NotImplementedError: Scalar arguments
+not (yet) supported on GPU`, and names no line of the kernel.
+
+## Example
+
+```python
+spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(4,), ...)
+pl.pallas_call(body, grid_spec=spec, interpret=plgpu.InterpretGPUParams(), ...)
+```
+
+## Use instead
+
+Pass the scalars as an ordinary input and read them from its reference, or run the kernel
+with `interpret=True` or `pltpu.InterpretParams()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pallas_debug.checks.aborts.refusal import in_gpu_interpreter, kernels, refusal
+from pallas_debug.checks.check import check
+from pallas_debug.checks.finding import Finding
+from pallas_debug.trace.trace import Trace
+
+RAISES = "NotImplementedError: Scalar arguments not (yet) supported on GPU"
+
+
+@check("PD301", "scalar-arguments")
+def scalar_arguments(trace: Trace) -> Iterator[Finding]:
+    """Kernels with scalar-prefetch operands that JAX refuses."""
+    for launch in kernels(trace, "PD301"):
+        kernel = launch.kernel
+        count = int(kernel.facts.get("scalar_prefetch") or 0)
+        if count and in_gpu_interpreter(kernel):
+            names = ", ".join(f"`{b.name}`" for b in kernel.buffers[:count])
+            noun = "operand" if count == 1 else "operands"
+            yield refusal(
+                launch,
+                f"{count} scalar-prefetch {noun} ({names or 'unnamed'})",
+                RAISES,
+                "pass them as ordinary inputs, or use interpret=True",
+            )

@@ -1,0 +1,127 @@
+"""What the memory checks share: boxes against shapes, and findings about accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.checks.finding import NOTHING, Finding, Severity
+from pallas_debug.trace.schema import RegionKind
+from pallas_debug.trace.trace import Trace
+
+SHOWN = 100
+
+
+class Pairs(NamedTuple):
+    """The distinct (buffer, region) pairs of some accesses.
+
+    `of` gives each access its pair. `inside`: no part of the box lies outside the
+    buffer. `covers`: the box is the whole buffer. Element sets are neither here.
+    """
+
+    buffer: np.ndarray
+    region: np.ndarray
+    of: np.ndarray
+    inside: np.ndarray
+    covers: np.ndarray
+
+
+def pairs(trace: Trace, events: np.ndarray) -> Pairs:
+    """The distinct (buffer, region) pairs of memory events, judged box by box."""
+    columns = trace.columns
+    key = columns.object[events].astype(np.int64) * max(len(trace.regions), 1)
+    distinct, of = np.unique(key + columns.region[events], return_inverse=True)
+    buffer, region = np.divmod(distinct, max(len(trace.regions), 1))
+    inside = np.zeros(len(distinct), bool)
+    covers = np.zeros(len(distinct), bool)
+    kinds = trace.regions.kind[region]
+    ranks = np.array([len(row.shape) for row in trace.buffer_rows], np.int64)
+    for rank in np.unique(ranks[buffer]):
+        mine = np.flatnonzero((ranks[buffer] == rank) & (kinds != RegionKind.ELEMENTS))
+        if not len(mine):
+            continue
+        start, size, stride = np.moveaxis(trace.regions.spans(region[mine], rank), 2, 0)
+        numbers, which = np.unique(buffer[mine], return_inverse=True)
+        shapes = [trace.buffer_rows[number].shape for number in numbers]
+        dims = np.array(shapes, np.int64).reshape(len(numbers), rank)[which]
+        last = start + (size - 1) * stride
+        empty = (size == 0).any(axis=1)
+        inside[mine] = empty | ((start >= 0) & (last < dims)).all(axis=1)
+        whole = (start <= 0) & (last >= dims - 1) & ((stride == 1) | (dims <= 1))
+        covers[mine] = whole.all(axis=1) & (kinds[mine] == RegionKind.BOX)
+    return Pairs(buffer, region, of, inside, covers)
+
+
+def op_of(trace: Trace, seq: int) -> str:
+    """Op of an event's instruction."""
+    instr = instr_of(trace, seq)
+    return instr.op if instr else ""
+
+
+def instr_of(trace: Trace, seq: int) -> ir.Instr | None:
+    """An event's instruction; None where the tape does not have it."""
+    columns = trace.columns
+    tape = trace.launches[int(columns.launch[seq])].kernel.tape
+    number = int(columns.instr[seq])
+    return tape[number] if number < len(tape) else None
+
+
+def by_line(trace: Trace, events: np.ndarray) -> Iterator[np.ndarray]:
+    """Events in groups of one launch, source line and buffer name, each sorted."""
+    columns = trace.columns
+    groups: dict[Any, list[int]] = {}
+    sites: dict[tuple[int, int], Any] = {}
+    for seq in events.tolist():
+        site = (int(columns.launch[seq]), int(columns.instr[seq]))
+        if site not in sites:
+            loc = trace.launches[site[0]].kernel.loc_of(site[1])
+            sites[site] = (site[0], (loc.file, loc.line) if loc else site[1])
+        number = int(columns.object[seq])
+        name = trace.buffer_rows[number].name if number >= 0 else ""
+        groups.setdefault((sites[site], name), []).append(seq)
+    return (np.array(group, np.int64) for group in groups.values())
+
+
+def finding_at(
+    trace: Trace,
+    events: np.ndarray,
+    message: str,
+    *,
+    hint: str = "",
+    severity: Severity | None = None,
+    loc: ir.Loc | None = None,
+    details: Mapping[str, Any] = NOTHING,
+) -> Finding:
+    """A finding about accesses to one buffer; the first event says where."""
+    seq = int(events[0])
+    first = trace.events[seq]
+    threads = dict.fromkeys(trace.columns.thread[events[:SHOWN]].tolist())
+    buffer = first.buffer
+    return Finding(
+        message=message,
+        hint=hint,
+        severity=severity,
+        loc=loc or first.loc,
+        launch=first.launch.number,
+        buffer=buffer.name if buffer else "",
+        block=first.block,
+        threads=tuple(threads),
+        events=tuple(events[:SHOWN].tolist()),
+        count=len(events),
+        details=details,
+    )
+
+
+def times(trace: Trace, events: np.ndarray) -> str:
+    """`; first in block (0, 3), 12 times in 4 blocks`, as far as it says something."""
+    first = trace.events[int(events[0])]
+    where = f"; first in block {first.block}" if first.block else ""
+    blocks = len(np.unique(trace.columns.block[events]))
+    if len(events) == 1:
+        return where.replace("first in", "in")
+    count = f"{len(events):,} times"
+    spread = f" in {blocks:,} blocks" if blocks > 1 else ""
+    return f"{where}, {count}{spread}" if where else f"; {count}{spread}"

@@ -1,0 +1,221 @@
+"""PD101 out-of-bounds: an access outside its buffer.
+
+## What it does
+
+Compares what each read, write, atomic update and copy asked for with the shape of the
+buffer: past the end, or before the beginning, in any dimension. Masked accesses count
+only where the mask is true. The block of a grid point may overhang the end of its array
+(the last block of a shape that does not divide evenly); it may not begin outside.
+
+## Why is this bad?
+
+JAX's interpreters clamp or wrap the index and return other data in silence; hardware
+reads foreign memory or stops. A TMA copy is gentler: an overhang is filled with zeros on
+the way in and dropped on the way out, on the device and in JAX 0.11.2 or later (earlier
+interpreters raise). That is a warning where the kernel did not ask for it with
+`oob_mode=`, and an error if the window begins outside: then nothing useful is copied.
+
+## Example
+
+```python
+x = jnp.zeros((2, 128))
+pl.BlockSpec((1, 128), lambda i: (i + 1, 0))  # grid (2,): the second block is past the end
+```
+
+## Use instead
+
+```python
+pl.BlockSpec((1, 128), lambda i: (i, 0))
+```
+
+For a shape that does not divide evenly, mask the access, or let the block overhang.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.checks import accesses
+from pallas_debug.checks.check import check
+from pallas_debug.checks.finding import Finding, Severity
+from pallas_debug.trace.regions import Region, in_range
+from pallas_debug.trace.schema import Kind, RegionKind
+from pallas_debug.trace.trace import Trace
+
+ACCESSES = (Kind.READ, Kind.WRITE, Kind.UPDATE)
+VERBS = {Kind.READ: "reads", Kind.WRITE: "writes", Kind.UPDATE: "updates"}
+COPY_VERBS = {Kind.READ: "copies from", Kind.WRITE: "copies to"}
+COPIES = frozenset({"tma", "dma"})
+
+
+class Fault(NamedTuple):
+    """What is wrong with one access: words, severity, and numbers for programs."""
+
+    what: str
+    severity: Severity
+    hint: str
+    details: dict[str, Any]
+
+
+@check("PD101", "out-of-bounds")
+def out_of_bounds(trace: Trace) -> Iterator[Finding]:
+    """Accesses outside their buffer, one finding for each line and buffer."""
+    faulty = _suspects(trace)
+    verdicts: dict[Any, Fault | None] = {}
+    guilty: dict[Severity, list[int]] = {}
+    for seq in faulty.tolist():
+        fault = _fault(trace, seq, verdicts)
+        if fault is not None:
+            guilty.setdefault(fault.severity, []).append(seq)
+    for severity, seqs in guilty.items():
+        for events in accesses.by_line(trace, np.array(seqs, np.int64)):
+            fault = _fault(trace, int(events[0]), verdicts)
+            assert fault is not None, "only guilty events are grouped"
+            yield accesses.finding_at(
+                trace,
+                events,
+                fault.what + accesses.times(trace, events),
+                hint=fault.hint,
+                severity=severity,
+                loc=_map_loc(trace, int(events[0])),
+                details=fault.details,
+            )
+
+
+def _suspects(trace: Trace) -> np.ndarray:
+    """Events whose box leaves the buffer, and all with a set of elements outside."""
+    columns = trace.columns
+    events = np.flatnonzero(np.isin(columns.kind, ACCESSES) & (columns.region >= 0))
+    pairs = accesses.pairs(trace, events)
+    suspect = ~pairs.inside
+    for number in np.flatnonzero(suspect):
+        buffer, region = int(pairs.buffer[number]), int(pairs.region[number])
+        if trace.regions.kind[region] != RegionKind.BOX:
+            shape = trace.buffer_rows[buffer].shape
+            suspect[number] = not trace.region(region).is_inside(shape)
+    return events[suspect[pairs.of]]
+
+
+def _fault(trace: Trace, seq: int, verdicts: dict[Any, Fault | None]) -> Fault | None:
+    """The verdict on an event; the same for equal accesses of one instruction."""
+    columns = trace.columns
+    names = ("launch", "instr", "object", "region", "kind")
+    key = tuple(int(getattr(columns, name)[seq]) for name in names)
+    if key not in verdicts:
+        verdicts[key] = _judge(trace, seq)
+    return verdicts[key]
+
+
+def _judge(trace: Trace, seq: int) -> Fault | None:
+    columns = trace.columns
+    row = trace.buffer_rows[int(columns.object[seq])]
+    region = trace.region(int(columns.region[seq]))
+    kind = Kind(int(columns.kind[seq]))
+    instr = accesses.instr_of(trace, seq)
+    target = f"`{row.name}`{region.text}"
+    if region.elements is not None:
+        return _elements(region, row.shape, f"{VERBS[kind]} {target}")
+    faults = _dimensions(region, row.shape)
+    details = {
+        "requested": region.spans,
+        "shape": row.shape,
+        "dimensions": tuple(faults),
+    }
+    words = "; ".join(faults.values())
+    if instr is not None and instr.op.startswith("window."):
+        if all(_may_overhang(d, region, row.shape, instr) for d in faults):
+            return None
+        what = f"the index map of `{row.name}` gives the block {region.text}: {words}"
+        hint = "an index map counts blocks, not elements; keep it within the array"
+        return Fault(what, Severity.ERROR, hint, details)
+    thread = trace.thread_rows[int(columns.thread[seq])]
+    if thread.kind in COPIES and kind in COPY_VERBS:
+        what = f"{COPY_VERBS[kind]} {target}: {words}"
+        return _copy(trace, thread, faults, (region, row.shape), (what, details))
+    hint = "mask the access, or keep the index within the shape"
+    return Fault(f"{VERBS[kind]} {target}: {words}", Severity.ERROR, hint, details)
+
+
+def _dimensions(region: Region, shape: tuple[int, ...]) -> dict[int, str]:
+    """Each dimension that leaves the buffer, in words."""
+    faults: dict[int, str] = {}
+    for d, ((start, size, stride), dim) in enumerate(
+        zip(region.spans, shape, strict=True)
+    ):
+        last = start + (size - 1) * stride
+        if start < 0:
+            faults[d] = f"dimension {d} of size {dim} begins at {start}"
+        elif last >= dim:
+            end = f"up to {last}" if start < dim else f"from {start}"
+            faults[d] = f"dimension {d} of size {dim} is accessed {end}"
+    return faults
+
+
+def _elements(region: Region, shape: tuple[int, ...], what: str) -> Fault:
+    flat = region.elements
+    assert flat is not None, "a set of elements"
+    outside = flat[~in_range(flat, shape)]
+    numbers = ", ".join(str(int(number)) for number in outside[:3])
+    more = ", …" if outside.size > 3 else ""
+    words = f"{outside.size} of {flat.size} elements ({numbers}{more}) do not exist"
+    details = {"elements": tuple(outside.tolist()), "shape": shape}
+    hint = "mask the access, or keep the indices within the shape"
+    return Fault(f"{what} of shape {shape}: {words}", Severity.ERROR, hint, details)
+
+
+def _may_overhang(
+    d: int, region: Region, shape: tuple[int, ...], instr: ir.Instr
+) -> bool:
+    """Whether a block is the last, partial one, or begins in declared padding."""
+    start = region.start[d]
+    dims = instr.params.get("dims", ())
+    padding = dims[d][2] if d < len(dims) and len(dims[d]) > 2 else 0
+    return -padding <= start < shape[d]
+
+
+def _copy(
+    trace: Trace,
+    thread: Any,
+    faults: dict[int, str],
+    box: tuple[Region, tuple[int, ...]],
+    said: tuple[str, dict[str, Any]],
+) -> Fault | None:
+    """An asynchronous copy: only a TMA window may overhang the end."""
+    (region, shape), (what, details) = box, said
+    begins_inside = all(0 <= region.start[d] < shape[d] for d in faults)
+    mode = _oob_mode(trace, thread)
+    if thread.kind != "tma" or not begins_inside or "promise" in mode:
+        hint = "keep the window of the copy within the array"
+        return Fault(what, Severity.ERROR, hint, details)
+    if "zeros" in mode:
+        return None
+    hint = "say so with oob_mode=plgpu.OOBFillMode.ZEROS, or make the window fit"
+    words = f"{what}; the hardware fills with zeros, or drops, what lies outside"
+    return Fault(words, Severity.WARNING, hint, details)
+
+
+def _oob_mode(trace: Trace, thread: Any) -> str:
+    """The fill mode that the user gave to the copy, in lower case; mostly empty."""
+    tape = trace.launches[thread.launch].kernel.tape
+    if not 0 <= thread.instr < len(tape):
+        return ""
+    return str(tape[thread.instr].params.get("oob_mode") or "").lower()
+
+
+def _map_loc(trace: Trace, seq: int) -> ir.Loc | None:
+    """The line of the index map for a block that is written back; None otherwise."""
+    instr = accesses.instr_of(trace, seq)
+    if instr is None or not instr.op.startswith("window."):
+        return None
+    columns = trace.columns
+    kernel = trace.launches[int(columns.launch[seq])].kernel
+    name = trace.buffer_rows[int(columns.object[seq])].name
+    for number, other in enumerate(kernel.tape):
+        decl = other.params.get("decl")
+        if other.op.startswith("window.") and getattr(decl, "name", "") == name:
+            return kernel.loc_of(number)
+    return None

@@ -1,0 +1,104 @@
+"""Runs checks over a trace and joins what they say. The trace is not changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pallas_debug import errors
+from pallas_debug.checks.check import CHECKS, Check
+from pallas_debug.checks.finding import Finding, Report, Severity
+from pallas_debug.trace.trace import Trace
+
+EVIDENCE = 100  # events and threads kept for one finding
+CRASHED = "PD999"
+
+
+def run_checks(
+    trace: Trace,
+    select: str | Iterable[str] | None = None,
+    ignore: str | Iterable[str] | None = None,
+) -> Report:
+    """The report of all checks, or of the selected ones.
+
+    Args:
+      trace: What to judge; a prefix of a trace or one from a file will do.
+      select: Codes, names or prefixes of codes (`"PD1"`) of the checks to run.
+      ignore: The same, for checks whose findings go to `report.suppressed`.
+    """
+    wanted = tuple(CHECKS) if select is None else _codes(select, "select")
+    unwanted = frozenset(_codes(ignore, "ignore") if ignore is not None else ())
+    findings: list[Finding] = []
+    suppressed: list[Finding] = []
+    for code in wanted:
+        found = _run(CHECKS.get(code), trace)
+        (suppressed if code in unwanted else findings).extend(found)
+    return Report(findings=tuple(findings), suppressed=tuple(suppressed), checks=wanted)
+
+
+def _codes(words: str | Iterable[str], option: str) -> tuple[str, ...]:
+    """The codes that words mean; an unknown word is refused with the nearest."""
+    given = words.split(",") if isinstance(words, str) else tuple(words)
+    codes: list[str] = []
+    for word in map(str.strip, given):
+        found = [
+            c for c, one in CHECKS.items() if c.startswith(word) or one.name == word
+        ]
+        if not word or not found:
+            names = [one.name for _, one in CHECKS.items()]
+            raise errors.BadOption(
+                option=option, value=word, accepted=(*CHECKS, *names)
+            )
+        codes += [code for code in found if code not in codes]
+    return tuple(sorted(codes))
+
+
+def _run(check: Check, trace: Trace) -> list[Finding]:
+    try:
+        found = list(check.function(trace))
+    except Exception as error:  # the one place where a crash becomes a finding
+        crash = errors.CheckCrashed(
+            name=check.name, error=f"{type(error).__name__}: {error}"
+        )
+        return [
+            Finding(
+                code=CRASHED,
+                name="check-crashed",
+                severity=Severity.WARNING,
+                message=crash.message,
+                hint=crash.next_step,
+                details={"check": check.code},
+            )
+        ]
+    return _joined([_filled(one, check) for one in found])
+
+
+def _filled(one: Finding, check: Check) -> Finding:
+    return replace(
+        one,
+        code=one.code or check.code,
+        name=one.name or check.name,
+        severity=one.severity or check.severity,
+        events=one.events[:EVIDENCE],
+        threads=one.threads[:EVIDENCE],
+    )
+
+
+def _joined(findings: list[Finding]) -> list[Finding]:
+    """One finding for each line and buffer: the first, with everybody's evidence."""
+    groups: dict[object, Finding] = {}
+    for one in findings:
+        line = (one.loc.file, one.loc.line) if one.loc else one.message
+        key = (one.code, one.severity, line, one.buffer)
+        first = groups.get(key)
+        if first is None:
+            groups[key] = one
+            continue
+        threads = tuple(dict.fromkeys(first.threads + one.threads))
+        groups[key] = replace(
+            first,
+            count=first.count + one.count,
+            threads=threads[:EVIDENCE],
+            events=tuple(sorted({*first.events, *one.events}))[:EVIDENCE],
+        )
+    return list(groups.values())

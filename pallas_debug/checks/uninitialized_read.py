@@ -1,0 +1,205 @@
+"""PD102 uninitialized-read: memory is read that nothing has written.
+
+## What it does
+
+Follows each buffer from its allocation: which elements have been written, and reads that
+touch others. The read is named, not the place where the value is used. Padding of a
+block that overhangs its array is no finding here, nor is the write-back of an output.
+
+## Why is this bad?
+
+The value is whatever the memory held before: zeros on one run, an old tile on the next.
+JAX's interpreters put NaN or a large integer there, which a maximum, a mask or an integer
+operation may hide; `interpret=True` puts zeros.
+
+## Example
+
+```python
+@pl.when(i > 0)
+def _():
+    acc_ref[...] = jnp.zeros_like(acc_ref)
+acc_ref[...] += x_ref[...]  # at grid point 0 nobody has written acc_ref
+```
+
+## Use instead
+
+```python
+@pl.when(i == 0)
+def _():
+    acc_ref[...] = jnp.zeros_like(acc_ref)
+acc_ref[...] += x_ref[...]
+```
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from pallas_debug.checks import accesses
+from pallas_debug.checks.check import check
+from pallas_debug.checks.finding import Finding
+from pallas_debug.trace import dtypes, fold
+from pallas_debug.trace.schema import Kind
+from pallas_debug.trace.trace import Trace
+
+ALLOC, READ, WRITE, UPDATE, PAD = map(
+    int, (Kind.ALLOC, Kind.READ, Kind.WRITE, Kind.UPDATE, Kind.PAD)
+)
+TOUCHING = (ALLOC, READ, WRITE, UPDATE, PAD)
+WRITE_BACK = frozenset({"window.flush", "window.output"})
+
+
+@check("PD102", "uninitialized-read")
+def uninitialized_read(trace: Trace) -> Iterator[Finding]:
+    """Reads of elements that were never written, one for each line and buffer."""
+    missing: dict[int, np.ndarray] = {}
+    for root, events, covers in _candidates(trace):
+        for seq, elements in _scan(trace, root, events, covers):
+            missing[seq] = elements
+    if not missing:
+        return
+    for events in accesses.by_line(trace, np.array(sorted(missing), np.int64)):
+        first = trace.events[int(events[0])]
+        buffer, elements = first.buffer, missing[int(events[0])]
+        assert buffer is not None, "a read has a buffer"
+        runs = _runs(elements, buffer.shape)
+        box = ", ".join(f"{low}:{high}" for low, high in map(_hull, runs))
+        text = f"`{buffer.name}`[{box}]" if runs else f"`{buffer.name}`"
+        what = f"reads {text}, {_count(elements, buffer)} never written"
+        yield accesses.finding_at(
+            trace,
+            events,
+            what + accesses.times(trace, events),
+            hint=f"write `{buffer.name}` before this line, at every grid point",
+            details={"elements": runs, "missing": len(elements)},
+        )
+
+
+def _candidates(trace: Trace) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Memories that may be read too early: number, events, whether each covers all."""
+    columns = trace.columns
+    open_rows = np.array(
+        [
+            row.initial < 0 and not dtypes.is_sync(row.dtype)
+            for row in trace.buffer_rows
+        ],
+        bool,
+    )
+    events = np.flatnonzero(np.isin(columns.kind, TOUCHING))
+    roots = fold.roots(trace)[columns.object[events]]
+    keep = open_rows[roots]
+    events, roots = events[keep], roots[keep]
+    order = np.argsort(roots, kind="stable")
+    events, roots = events[order], roots[order]
+    touches = events[columns.region[events] >= 0]
+    pairs = accesses.pairs(trace, touches)
+    covers = np.zeros(len(events), bool)
+    covers[columns.region[events] >= 0] = pairs.covers[pairs.of]
+    kinds = columns.kind[events]
+    covers &= kinds == WRITE
+    starts = np.flatnonzero(np.r_[True, roots[1:] != roots[:-1]]) if len(roots) else []
+    for start, end in zip(starts, [*starts[1:], len(roots)], strict=True):
+        part = slice(start, end)
+        if _may_be_early(kinds[part], covers[part]):
+            yield int(roots[start]), events[part], covers[part]
+
+
+def _may_be_early(kinds: np.ndarray, covers: np.ndarray) -> bool:
+    """Whether anything is read before one write has set the whole memory."""
+    reads = (kinds == READ) | (kinds == UPDATE)
+    if not reads.any():
+        return False
+    first_read, first_whole = int(np.argmax(reads)), int(np.argmax(covers))
+    reborn = (kinds[first_whole:] == ALLOC).any()
+    return bool(not covers.any() or first_read < first_whole or reborn)
+
+
+def _scan(
+    trace: Trace, root: int, events: np.ndarray, covers: np.ndarray
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yields reads of one memory with the flat numbers of their unset elements."""
+    columns = trace.columns
+    state = _Written(trace.buffer_rows[root].shape)
+    lists = [getattr(columns, n)[events].tolist() for n in ("kind", "region", "object")]
+    for seq, whole, kind, region, number in zip(
+        events.tolist(), covers.tolist(), *lists, strict=True
+    ):
+        if kind == ALLOC:
+            if trace.buffer_rows[number].alias < 0:
+                state.clear()
+            continue
+        if kind in (READ, UPDATE) and not state.has(region):
+            elements = state.missing(trace, region)
+            if len(elements) and accesses.op_of(trace, seq) not in WRITE_BACK:
+                yield seq, elements
+            elif not len(elements):
+                state.proven.add(region)
+        if kind != READ:
+            state.set(trace, region, whole)
+
+
+class _Written:
+    """Which elements of one memory have been set, with shortcuts for repetition."""
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.mask = np.zeros(shape, bool)
+        self.full = False
+        self.proven: set[int] = set()
+
+    def clear(self) -> None:
+        self.mask[...] = False
+        self.full = False
+        self.proven.clear()
+
+    def has(self, region: int) -> bool:
+        """Whether the region is known to be set, without looking."""
+        return self.full or region in self.proven
+
+    def missing(self, trace: Trace, region: int) -> np.ndarray:
+        """Flat numbers of the region's elements that are not set."""
+        where = trace.region(region)
+        if where.elements is None and where.mask is None:
+            target, _ = where.index(self.mask.shape)
+            if self.mask[target].all():
+                return np.zeros(0, np.int64)
+        flat = where.flat(self.mask.shape)
+        return flat[~self.mask.reshape(-1)[flat]]
+
+    def set(self, trace: Trace, region: int, whole: bool) -> None:
+        """Padding counts as set, too: it is not this check's business."""
+        if self.has(region):
+            return
+        if whole:
+            self.full = True
+        else:
+            fold.put(self.mask, trace.region(region), np.True_)
+            self.proven.add(region)
+
+
+def _count(elements: np.ndarray, buffer: Any) -> str:
+    total = math.prod(buffer.shape)
+    if len(elements) == total:
+        return "all of it"
+    noun = "element" if len(elements) == 1 else "elements"
+    return f"{len(elements):,} {noun} of {total:,}"
+
+
+def _runs(elements: np.ndarray, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """For each dimension the ranges `(first, end)` of indices that are concerned."""
+    if not shape:
+        return ()
+    return tuple(_ranges(np.unique(i)) for i in np.unravel_index(elements, shape))
+
+
+def _ranges(numbers: np.ndarray) -> tuple[tuple[int, int], ...]:
+    cuts = np.flatnonzero(np.diff(numbers) > 1) + 1
+    parts = np.split(numbers, cuts)
+    return tuple((int(part[0]), int(part[-1]) + 1) for part in parts)
+
+
+def _hull(ranges: tuple[tuple[int, int], ...]) -> tuple[int, int]:
+    return ranges[0][0], ranges[-1][1]

@@ -1,0 +1,155 @@
+"""While a kernel is traced, answers its questions about the device for a chosen chip.
+
+Kernels ask how many cores there are, of which kind and for which CUDA; a CPU has no
+answer. Only kernel code hears ours: JAX's own machinery (meshes, placement, compilation)
+goes on seeing the real device, so that arrays live and move as ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pallas_debug.ir import chips
+from pallas_debug.jaxlink import privates
+
+# A toolkit without the known miscompilations that shipped kernels step around.
+CUDA_VERSION = 13000
+
+_MACHINERY = ("jax._src.", "jaxlib.")
+_KERNEL_CODE = ("jax._src.pallas.", "jax._src.tpu_info")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Answers:
+    chip: chips.Chip | None
+    cores: int | None
+
+    def get(self, question: str, asker: str) -> Any:
+        chip = self.chip or _likely_chip(question, asker)
+        if chip is None:
+            return None
+        if question in ("core_count", "num_cores"):
+            return self.cores or chip.core_count
+        return getattr(chip, question)
+
+
+def _likely_chip(question: str, asker: str) -> chips.Chip | None:
+    """The chip that an asker without a choice seems to have in mind."""
+    if question in ("core_count", "compute_capability") or _mentions(
+        asker, "gpu", "triton"
+    ):
+        return chips.chip(chips.DEFAULT["gpu"])
+    if question == "num_cores" or _mentions(asker, "tpu", "mosaic"):
+        return chips.chip(chips.DEFAULT["tpu"])
+    return None
+
+
+def _mentions(module: str, *words: str) -> bool:
+    return any(word in module for word in words)
+
+
+# Thread-local, and part of every cache key of jit: what was traced for one chip is not
+# reused for another.
+_answers = privates.ConfigState(
+    "pallas_debug_chip",
+    None,
+    "The chip that answers questions about the device.",
+    include_in_jit_key=True,
+    include_in_trace_context=True,
+)
+_lock = threading.RLock()
+_users = 0
+_undo = contextlib.ExitStack()
+
+
+@contextlib.contextmanager
+def pretend(
+    chip: str | chips.Chip | None = None, cores: int | None = None
+) -> Iterator[None]:
+    """Answers this thread's questions about the device for `chip`.
+
+    Args:
+      chip: A name from `ir.chips.CHIPS`, or a chip of your own. None answers each
+        question for the default chip of the backend that it is typical of.
+      cores: How many cores it has, if fewer are to be simulated.
+    """
+    if isinstance(chip, str):
+        chip = chips.chip(chip)
+    _install()
+    try:
+        with _answers(_Answers(chip=chip, cores=cores)):
+            yield
+    finally:
+        _uninstall()
+
+
+def _install() -> None:
+    global _users
+    with _lock:
+        _users += 1
+        if _users == 1:
+            _replace_questions(privates.xla_client.Device)
+            _replace_questions(privates.mesh.AbstractDevice)
+            _replace_cuda_versions()
+
+
+def _uninstall() -> None:
+    global _users
+    with _lock:
+        _users -= 1
+        if _users == 0:
+            _undo.close()
+
+
+def _replace_questions(device_class: type) -> None:
+    for question in ("device_kind", "core_count", "num_cores", "compute_capability"):
+        original = vars(device_class).get(question)
+        if original is None:
+            _undo.callback(delattr, device_class, question)
+        else:
+            _undo.callback(setattr, device_class, question, original)
+        setattr(device_class, question, _question(question, original))
+
+
+def _question(question: str, original: Any) -> property:
+    def answer(device: Any) -> Any:
+        answers = _answers.value
+        asker = sys._getframe(1).f_globals.get("__name__") or ""
+        if answers is not None and _is_kernel_code(asker):
+            value = answers.get(question, asker)
+            if value is not None:
+                return value
+        if original is None:
+            # Python goes on to the class's own `__getattr__`.
+            raise AttributeError(question)
+        return original.__get__(device)
+
+    return property(answer)
+
+
+def _is_kernel_code(module: str) -> bool:
+    return module.startswith(_KERNEL_CODE) or not module.startswith(_MACHINERY)
+
+
+def _replace_cuda_versions() -> None:
+    """Where CUDA is missing, modules hold None under this name."""
+    ours = types.SimpleNamespace(
+        cuda_runtime_get_version=lambda: CUDA_VERSION,
+        cuda_driver_get_version=lambda: CUDA_VERSION,
+    )
+    _swap_everywhere("cuda_versions", None, ours)
+    # Also in modules that were first imported meanwhile.
+    _undo.callback(_swap_everywhere, "cuda_versions", ours, None)
+
+
+def _swap_everywhere(name: str, old: Any, new: Any) -> None:
+    for module in list(sys.modules.values()):
+        namespace = getattr(module, "__dict__", {})
+        if name in namespace and namespace[name] is old:
+            namespace[name] = new
