@@ -23,12 +23,14 @@ LAYERS = {
     "views": {"ir", "trace", "checks"},
     "session": {"ir", "trace", "machine", "jaxlink", "checks", "views"},
 }
-DOOR = {"session", "views", "tracebacks", PUBLIC}
+DOOR = {"session", "views", "arguments", "tracebacks", PUBLIC}
 OURS = {
     **LAYERS,
+    "session": LAYERS["session"] | {PUBLIC},  # for the version in a trace's meta
     "errors": set(),
     "registry": set(),
     "tracebacks": set(),
+    "arguments": {PUBLIC},
     "magic": DOOR,
     "cli": DOOR | {"checks", "gallery"},  # `explain` reads the registry's docstrings
     "sphinxext": DOOR,

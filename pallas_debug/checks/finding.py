@@ -51,7 +51,9 @@ class Finding:
     threads: tuple[int, ...] = ()
     events: tuple[int, ...] = ()
     count: int = 1
-    details: Mapping[str, Any] = field(default=NOTHING, compare=False)
+    details: Mapping[str, Any] = field(
+        default_factory=lambda: NOTHING, compare=False
+    )
 
     @property
     def place(self) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import refs
+from pallas_debug.jaxlink import locations, refs
 from pallas_debug.jaxlink.lowering import Lowering
 
 IN_PLACE = ("any", "hbm", "semaphore", "gmem")
@@ -116,22 +116,8 @@ def _index_count(mapping: Any) -> int:
 
 def _map_loc(lw: Lowering, mapping: Any) -> int:
     """Where the index map is written: the line of its first equation or function."""
-    info = getattr(mapping.index_map_jaxpr, "debug_info", None)
-    src = getattr(info, "func_src_info", "") or ""
-    # "name at file:line" is how JAX spells a function's place.
-    if " at " in src and ":" in src:
-        name, _, place = src.rpartition(" at ")
-        file, _, line = place.rpartition(":")
-        if line.isdigit():
-            return lw.add_loc(
-                ir.Loc(
-                    file=file,
-                    line=int(line),
-                    function=name,
-                    text=ir.loc.source_text(file, int(line)),
-                )
-            )
-    return lw.loc
+    loc = locations.defined_at(mapping.index_map_jaxpr)
+    return lw.loc if loc is None else lw.add_loc(loc)
 
 
 def shape_of(aval: Any) -> tuple[int, ...]:

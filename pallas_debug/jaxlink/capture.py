@@ -78,34 +78,43 @@ def run_captured(
     Returns:
       What `fn` returns, with JAX arrays for arrays.
     """
-    leaves, tree = jax.tree.flatten((tuple(args), dict(kwargs)))
-    is_traced = [_is_array(leaf) for leaf in leaves]
-    # None is an empty tree: JAX sees the arguments by their own names and no statics.
-    seen = [leaf if traced else None for leaf, traced in zip(leaves, is_traced)]
-    seen_args, seen_kwargs = jax.tree.unflatten(tree, seen)
-    arrays = [leaf for leaf, traced in zip(leaves, is_traced) if traced]
-    result: dict[str, Any] = {}
+    jaxpr, arrays, rebuild = _traced(fn, tuple(args), dict(kwargs))
+    launch = functools.partial(_launch, on_launch, on_mesh_launch)
+    return rebuild(outer.evaluate(jaxpr, arrays, launch))
+
+
+def _traced(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
+    """The jaxpr of a call, its array arguments, and what makes results of its values."""
+    leaves, tree = jax.tree.flatten((args, kwargs))
+    out_leaves: list[Any] = []
+    out_tree: Any = None
 
     @functools.wraps(fn)
-    def on_arrays(*seen_args: Any, **seen_kwargs: Any) -> list[Any]:
-        tracers = iter(jax.tree.leaves((seen_args, seen_kwargs)))
-        merged = [
-            next(tracers) if traced else leaf for leaf, traced in zip(leaves, is_traced)
-        ]
+    def on_arrays(*args: Any, **kwargs: Any) -> list[Any]:
+        nonlocal out_leaves, out_tree
+        tracers = iter(jax.tree.leaves((args, kwargs)))
+        merged = [next(tracers) if _is_array(leaf) else leaf for leaf in leaves]
         all_args, all_kwargs = jax.tree.unflatten(tree, merged)
-        outs, result["tree"] = jax.tree.flatten(fn(*all_args, **all_kwargs))
-        result["leaves"] = [None if _is_array(out) else out for out in outs]
-        result["is_traced"] = [_is_array(out) for out in outs]
+        outs, out_tree = jax.tree.flatten(fn(*all_args, **all_kwargs))
+        # A tracer must not outlive its trace.
+        out_leaves = [_ARRAY if _is_array(out) else out for out in outs]
         return [out for out in outs if _is_array(out)]
 
+    def rebuild(values: list[Any]) -> Any:
+        rest = iter(values)
+        outs = [next(rest) if leaf is _ARRAY else leaf for leaf in out_leaves]
+        return jax.tree.unflatten(out_tree, outs)
+
+    # None is an empty tree: JAX sees the arrays by their arguments' names, and no more.
+    seen = [leaf if _is_array(leaf) else None for leaf in leaves]
+    seen_args, seen_kwargs = jax.tree.unflatten(tree, seen)
     jaxpr = jax.make_jaxpr(on_arrays)(*seen_args, **seen_kwargs)
-    launch = functools.partial(_launch, on_launch, on_mesh_launch)
-    values = iter(outer.evaluate(jaxpr, arrays, launch))
-    outs = [
-        next(values) if traced else leaf
-        for leaf, traced in zip(result["leaves"], result["is_traced"], strict=True)
-    ]
-    return jax.tree.unflatten(result["tree"], outs)
+    return jaxpr, [leaf for leaf in leaves if _is_array(leaf)], rebuild
+
+
+_ARRAY = object()
 
 
 def _is_array(leaf: Any) -> bool:
@@ -135,7 +144,9 @@ def _launch(
     if axis_env and on_mesh_launch is not None:
         results = on_mesh_launch(calls, inputs)
     else:
-        results = [on_launch(c, arrays) for c, arrays in zip(calls, inputs, strict=True)]
+        results = [
+            on_launch(c, arrays) for c, arrays in zip(calls, inputs, strict=True)
+        ]
     return [checked(call, outs) for outs in results]
 
 

@@ -84,3 +84,15 @@ def _loc(file: str, code: types.CodeType, offset: int) -> Loc:
         end_line=end_line,
         text=source_text(file, line, shown),
     )
+
+
+def defined_at(jaxpr: Any) -> Loc | None:
+    """Where the function behind a jaxpr is written: the first line of its definition."""
+    info = getattr(jaxpr, "debug_info", None)
+    # JAX spells it "name at file:line".
+    name, _, place = (getattr(info, "func_src_info", "") or "").rpartition(" at ")
+    file, _, line = place.rpartition(":")
+    if not line.isdigit():
+        return None
+    text = source_text(file, int(line))
+    return Loc(file=file, line=int(line), function=name, text=text)

@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import blocks, control, refs, translate, versions
+from pallas_debug.jaxlink import blocks, control, locations, refs, translate, versions
 from pallas_debug.jaxlink.backends import backend_of
 from pallas_debug.jaxlink.capture import LaunchCall
 from pallas_debug.jaxlink.lowering import Lowering
@@ -46,6 +46,7 @@ def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     p = call.params
     gm = p["grid_mapping"]
     body, _ = versions.open_jaxpr(p["jaxpr"])
+    lw.fall_back(locations.defined_at(body))
     lw.grid = _grid(gm, p.get("compiler_params"))
     lw.vmapped = tuple(gm.vmapped_dims)
     n_scalars, n_in, n_out = gm.num_index_operands, gm.num_inputs, gm.num_outputs
@@ -144,6 +145,7 @@ def _mesh_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     mesh = p["meshes"][0] if "meshes" in p else p["mesh"]
     jaxpr = p["jaxprs"][0] if "jaxprs" in p else p["jaxpr"]
     body, _ = versions.open_jaxpr(jaxpr)
+    lw.fall_back(locations.defined_at(body))
     lw.grid = _mesh_grid(mesh)
     n_in, n_out = len(call.in_avals), len(call.out_avals)
     names = _names(body, 0, n_in, n_out)
@@ -193,7 +195,7 @@ def _kernel(
         aliases=aliases,
         locs=tuple(lw.locs),
         scopes=tuple(lw.scopes),
-        loc=0 if lw.call.loc is not None else -1,
+        loc=lw.start_loc,
         facts=facts,
     )
 

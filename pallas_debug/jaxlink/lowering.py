@@ -45,6 +45,7 @@ class Lowering:
       backend: `mosaic_gpu | tpu | triton | generic`.
       exact: Pure ops are evaluated as op-by-op JAX.
       grid_ids: Registers of the grid coordinates where a loop over the grid keeps them.
+      used: Variables that some equation reads, of the jaxprs entered so far.
       agents: Routines of asynchronous ops, appended when the body is done.
     """
 
@@ -62,9 +63,9 @@ class Lowering:
         self.vmapped: tuple[int, ...] = ()
         self.grid: ir.Grid = ir.Grid()
         self.agents: list[Callable[[], None]] = []
-        self.loc = self.add_loc(call.loc)
+        self.loc = self.start_loc = self.add_loc(call.loc)
         self.last_loc = call.loc
-        self.avals: dict[int, Any] = {}
+        self.used: set[Any] = set()
 
     # -- pieces --------------------------------------------------------------
 
@@ -76,6 +77,12 @@ class Lowering:
             number = self._loc_ids[loc] = len(self.locs)
             self.locs.append(loc)
         return number
+
+    def fall_back(self, loc: ir.Loc | None) -> None:
+        """Uses a place for the kernel as a whole if its call has none."""
+        if self.last_loc is None and loc is not None:
+            self.last_loc = loc
+            self.loc = self.start_loc = self.add_loc(loc)
 
     def register(self) -> ir.Reg:
         """A fresh register."""
@@ -164,6 +171,11 @@ class Lowering:
         consts = [*consts, *(constant(v) for v in values)]
         env.update(zip(inner.constvars, consts, strict=True))
         env.update(zip(inner.invars, args, strict=True))
+        self.used.update(v for v in inner.outvars if not isinstance(v, privates.Literal))
+        for eqn in inner.eqns:
+            self.used.update(
+                v for v in eqn.invars if not isinstance(v, privates.Literal)
+            )
         for eqn in inner.eqns:
             self.equation(eqn, env)
         return [self.operand(v, env) for v in inner.outvars]

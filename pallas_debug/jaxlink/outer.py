@@ -91,9 +91,7 @@ def _evaluate(jaxpr: Any, args: Sequence[Any], around: Surroundings) -> list[Any
     last_used = privates.core.last_used(jaxpr)
     for eqn in jaxpr.eqns:
         if _holds_launch_eqn(eqn):
-            here = replace(
-                around, loc=locations.call_loc(eqn.source_info, around.loc)
-            )
+            here = replace(around, loc=locations.call_loc(eqn.source_info, around.loc))
             outs = _opened(eqn, [read(atom) for atom in eqn.invars], here)
         else:
             variables = [

@@ -67,7 +67,7 @@ class _Recording:
             if self.error is None:
                 try:
                     return capture.checked(call, self.on_launch(call, copies))
-                except BaseException as error:  # noqa: BLE001 (raised again at exit)
+                except BaseException as error:  # raised again at exit
                     self.error = error
         raise RuntimeError(f"{self.mark}: {self.error!r}")
 
@@ -140,7 +140,10 @@ def _wait_for_launches() -> None:
 @contextlib.contextmanager
 def _own_rules() -> Iterator[None]:
     mlir = privates.mlir
-    tables, uncacheable = mlir._platform_specific_lowerings, mlir._uncacheable_primitives
+    tables, uncacheable = (
+        mlir._platform_specific_lowerings,
+        mlir._uncacheable_primitives,
+    )
     ours = {privates.pallas_call_p, privates.mpmd_map_p, privates.custom_vmap_p}
     saved = {
         (platform, p): tables[platform].get(p)

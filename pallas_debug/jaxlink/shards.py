@@ -162,9 +162,9 @@ def run_shard_map(
 
     def split(value: Any, spec: Any) -> Any:
         value = jax.device_put(value, NamedSharding(lanes.mesh, spec))
-        return _reshard(
-            lambda x: jnp.expand_dims(x, lead), lanes.mesh, spec, rows
-        )(value)
+        return _reshard(lambda x: jnp.expand_dims(x, lead), lanes.mesh, spec, rows)(
+            value
+        )
 
     def join(value: Any, spec: Any) -> Any:
         value = _reshard(

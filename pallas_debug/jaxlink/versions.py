@@ -56,11 +56,6 @@ DMA_WAIT_SAYS_IS_WAIT_SEND = JAX >= (0, 11, 1)
 SINGLE_BARRIERS_ARE_SCALARS = JAX >= (0, 11, 2)
 """`plgpu.Barrier()` is a ref of shape `()`; before, of shape `(1,)`."""
 
-# --- device ---------------------------------------------------------------------------
-
-HAS_TRITON_GPU_INFO = JAX >= (0, 11, 0)
-"""The Triton path asks `triton.gpu_info` about the device."""
-
 
 def open_jaxpr(jaxpr: Any) -> tuple[Any, Sequence[Any]]:
     """The equations' owner and the constants of a jaxpr of either kind."""

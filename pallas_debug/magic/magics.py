@@ -101,7 +101,8 @@ class PallasDebugMagics(Magics):
                 f"%%{cells.NAME} {line}\n{cell}", store_history=False
             ).raise_error()
             return None
-        options, code = split(line, self.pallas_debug.parser)
+        decorated: Any = self.pallas_debug  # `magic_arguments` gave it a parser
+        options, code = split(line, decorated.parser)
         parsed = self._parsed(options)
         if not code:
             raise UsageError(

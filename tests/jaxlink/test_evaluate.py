@@ -144,6 +144,24 @@ def agree(fn, *args, loose=4):
     return count
 
 
+def agree_elementwise(fn, *arrays, loose=4):
+    """`agree`, and each element alone, at rank 0, gives what it gives in the array.
+
+    `fn` has one equation. Nothing is compiled for the elements.
+    """
+    agree(fn, *arrays, loose=loose)
+    ((equation, operands, (result,)),) = equations(fn, *arrays)
+    operands, want = [raw(x) for x in operands], raw(result)
+    alone = jax.make_jaxpr(fn)(*(jnp.asarray(x[0]) for x in arrays)).eqns[0]
+    pure = pure_of(alone)
+    if "xla" in pure.env:
+        return
+    for i in range(0, want.size, 1 + want.size // 200):
+        (got,) = call(pure, [x[i] for x in operands])
+        rtol = _tolerance(equation, want.dtype, loose)
+        assert_same(got, want[i], rtol=rtol)
+
+
 @pytest.mark.parametrize("name", CENSUS)
 def test_knows_each_pure_primitive_of_the_census(name):
     assert name in ev.PURE_NAMES

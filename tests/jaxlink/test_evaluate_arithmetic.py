@@ -1,18 +1,17 @@
 """Elementwise primitives against op-by-op JAX, over values where they may differ."""
 
-import itertools
-
 import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
-from jaxlink.test_evaluate import agree
+from jaxlink.test_evaluate import agree, agree_elementwise
 
-FLOATS = [jnp.float32, jnp.float16, jnp.bfloat16]
+FLOATS = [jnp.float32, jnp.bfloat16]
+HALF = [jnp.float16]
 EIGHTS = [jnp.float8_e4m3fn, jnp.float8_e5m2]
-INTEGERS = [jnp.int32, jnp.uint32, jnp.int8, jnp.uint8, jnp.int16]
+INTEGERS = [jnp.int32, jnp.uint32, jnp.int8]
 
 EDGES = [0, -0.0, 1, -1, 0.5, 1.5, -2.5, 3, np.nan, np.inf, -np.inf, 3e38, 448]
 EDGES += [0.49999997, 1e-3, -7, 100, 65504, -3e38]
@@ -58,32 +57,28 @@ def test_unary_float(fn, dtype):
     x = floats(dtype)
     if fn is lax.exp2:  # XLA's is off by a third at 100 in bfloat16
         x = x[~(abs(x) > 8)]
-    agree(fn, x, loose=6)
-    agree(fn, jnp.asarray(x[4]), loose=6)
+    agree_elementwise(fn, x, loose=6)
 
 
-@pytest.mark.parametrize("dtype", EIGHTS)
+@pytest.mark.parametrize("dtype", HALF + EIGHTS)
 @pytest.mark.parametrize("fn", [lax.exp, lax.neg, lax.abs, lax.sign, lax.floor])
-def test_unary_float8(fn, dtype):
+def test_unary_of_other_floats(fn, dtype):
     agree(fn, floats(dtype), loose=2)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("fn", ROUNDS, ids=["away", "even"])
 def test_round(fn, dtype):
-    agree(fn, floats(dtype))
-    agree(fn, jnp.asarray(floats(dtype)[6]))
+    agree_elementwise(fn, floats(dtype))
 
 
-@pytest.mark.parametrize("dtype", FLOATS + EIGHTS)
+@pytest.mark.parametrize("dtype", FLOATS + HALF + EIGHTS)
 @pytest.mark.parametrize("fn", BINARY + ORDER, ids=lambda f: f.__name__)
 def test_binary_float(fn, dtype):
     if fn is lax.nextafter and dtype != jnp.float32:
         pytest.skip("versions of JAX differ about zeros of other widths")
     x = floats(dtype, 6)
-    agree(fn, *pairs(x))
-    for a, b in itertools.product([0, 8, 9], repeat=2):
-        agree(fn, jnp.asarray(x[a]), jnp.asarray(x[b]))
+    agree_elementwise(fn, *pairs(x))
 
 
 @pytest.mark.parametrize("fn", [*BINARY, *ORDER, lax.sqrt, lax.sign, lax.floor])
@@ -96,7 +91,7 @@ def test_subnormals(fn):
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("fn", [lax.pow, lax.atan2], ids=lambda f: f.__name__)
 def test_power_and_angle(fn, dtype):
-    agree(fn, *pairs(floats(dtype, 6)), loose=8)
+    agree_elementwise(fn, *pairs(floats(dtype, 6)), loose=8)
 
 
 def test_power_with_integer_exponent():
@@ -104,7 +99,7 @@ def test_power_with_integer_exponent():
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, jnp.int32])
-@pytest.mark.parametrize("y", [-3, -1, 0, 1, 2, 3, 4, 7])
+@pytest.mark.parametrize("y", [-3, -1, 0, 1, 2, 7])
 def test_integer_power(y, dtype):
     if dtype == jnp.int32 and y < 0:
         pytest.skip("JAX refuses it")
@@ -123,16 +118,13 @@ INTEGER_BINARY = [
 @pytest.mark.parametrize("fn", INTEGER_BINARY + ORDER, ids=lambda f: f.__name__)
 def test_binary_integer(fn, dtype):
     x = integers(dtype)
-    agree(fn, *pairs(x))
-    for a, b in itertools.product([0, 1, 5, 7], repeat=2):
-        agree(fn, jnp.asarray(x[a]), jnp.asarray(x[b]))
+    agree_elementwise(fn, *pairs(x))
 
 
 @pytest.mark.parametrize("dtype", [jnp.int4, jnp.uint4])
 @pytest.mark.parametrize("fn", INTEGER_BINARY + ORDER, ids=lambda f: f.__name__)
 def test_binary_narrow(fn, dtype):
-    agree(fn, *pairs(integers(dtype, 3)))
-    agree(fn, jnp.asarray(3, dtype), jnp.asarray(2, dtype))
+    agree_elementwise(fn, *pairs(integers(dtype, 3)))
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -143,23 +135,18 @@ def test_binary_narrow(fn, dtype):
 )
 def test_unary_integer(fn, dtype):
     x = integers(dtype)
-    agree(fn, x)
-    for i in (0, 1, 5, 7):
-        agree(fn, jnp.asarray(x[i]))
+    agree_elementwise(fn, x)
 
 
 def test_absolute_of_the_least_integer_wraps():
-    agree(lax.abs, integers(jnp.int32))
-    agree(lax.abs, jnp.int32(-(2**31)))
+    agree_elementwise(lax.abs, integers(jnp.int32))
 
 
 @pytest.mark.parametrize("fn", [lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor])
 def test_booleans(fn):
     x = np.array([False, True])
-    agree(fn, *pairs(x))
-    agree(fn, jnp.asarray(True), jnp.asarray(False))
-    agree(lax.bitwise_not, x)
-    agree(lax.bitwise_not, jnp.asarray(True))
+    agree_elementwise(fn, *pairs(x))
+    agree_elementwise(lax.bitwise_not, x)
     agree(lax.max, *pairs(x))
     agree(lax.lt, *pairs(x))
 

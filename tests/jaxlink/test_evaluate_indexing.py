@@ -113,7 +113,7 @@ def windows(draw):
     return shape, sizes, moved, gone, indices
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(windows(), st.sampled_from(MODES[:2]), st.integers(0, 3))
 def test_gather_of_any_window(case, mode, first):
     shape, sizes, moved, gone, indices = case
@@ -126,7 +126,7 @@ def test_gather_of_any_window(case, mode, first):
     agree(lambda x, k: lax.gather(x, k, numbers, sizes, mode=mode), x, indices)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(windows(), st.sampled_from(MODES[:2]), st.sampled_from(["", "_add", "_max"]))
 def test_scatter_of_any_window(case, mode, op):
     shape, sizes, moved, gone, indices = case

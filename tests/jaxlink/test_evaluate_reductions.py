@@ -10,7 +10,7 @@ from jaxlink.test_evaluate import agree, assert_same, call, equations, pure_of
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3, 4, 5)).astype(np.float32)
 K = RNG.integers(-99, 99, (3, 4, 5)).astype(np.int32)
-DTYPES = [jnp.float32, jnp.bfloat16, jnp.float16, jnp.int32, jnp.uint8]
+DTYPES = [jnp.float32, jnp.bfloat16, jnp.int32]
 
 
 def with_nans(x):
@@ -24,8 +24,8 @@ def with_nans(x):
 @pytest.mark.parametrize("op", ["sum", "prod", "max", "min"])
 def test_reduction(op, dtype):
     reduce = getattr(lax, f"reduce_{op}_p", None) or getattr(lax, f"reduce_{op}")
-    x = (X if dtype not in (jnp.int32, jnp.uint8) else K).astype(dtype)
-    for axes in ((), (0,), (1, 2), (0, 1, 2)):
+    x = (X if dtype != jnp.int32 else K).astype(dtype)
+    for axes in ((), (1,), (0, 2), (0, 1, 2)):
         agree(lambda x, axes=axes: _bind(reduce, x, axes), x)
 
 
@@ -65,8 +65,7 @@ def test_general_reduction():
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("op", ["cumsum", "cumprod", "cummax", "cummin"])
 def test_scan(op, reverse, dtype):
-    integers = dtype in (jnp.int32, jnp.uint8)
-    x = (K if integers else X).astype(dtype)
+    x = (K if dtype == jnp.int32 else X).astype(dtype)
     agree(lambda x: getattr(lax, op)(x, axis=1, reverse=reverse), x)
 
 

@@ -132,8 +132,7 @@ def masked_swap(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Op
     ref, _, value, mask = masked(eqn, ins)
     operands = [refs.operand(value)]
     operands.append(ir.Const(None) if mask is None else refs.operand(mask))
-    used = type(eqn.outvars[0]).__name__ != "DropVar"
-    if used:
+    if eqn.outvars[0] in lw.used:
         return lw.emit("pallas.masked_swap", operands, results=1, accesses=[ref])
     lw.emit("pallas.masked_store", operands, accesses=[ref])
     return [ir.Const(None)]

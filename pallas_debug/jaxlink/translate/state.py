@@ -17,11 +17,6 @@ def target(eqn: Any, ins: Sequence[ir.Operand], tree: Any, first: int) -> ir.Acc
     return refs.access(ins[0], avals[0], transforms)
 
 
-def is_used(var: Any) -> bool:
-    """Whether an equation's result is read by anybody."""
-    return type(var).__name__ != "DropVar"
-
-
 @translate("state.get")
 def get(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     ref = target(eqn, ins, eqn.params["tree"], 1)
@@ -31,7 +26,7 @@ def get(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
 @translate("state.swap")
 def swap(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     ref = target(eqn, ins, eqn.params["tree"], 2)
-    if is_used(eqn.outvars[0]):
+    if eqn.outvars[0] in lw.used:
         return lw.emit("state.swap", [ins[1]], results=1, accesses=[ref])
     lw.emit("state.set", [ins[1]], accesses=[ref])
     return [ir.Const(None)]
