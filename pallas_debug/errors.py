@@ -39,7 +39,10 @@ class Location(Protocol):
 
 def nearest(word: object, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """The known words that `word` was most likely meant to be."""
-    return tuple(difflib.get_close_matches(str(word), list(known), count, 0.5))
+    said, words = str(word).lower(), list(known)
+    begun = [one for one in words if said and one.lower().startswith(said)]
+    close = difflib.get_close_matches(str(word), words, count, 0.5)
+    return tuple(dict.fromkeys([*begun, *close]))[:count]
 
 
 def or_list(words: Iterable[object]) -> str:
@@ -115,6 +118,14 @@ class UnsupportedOp(PallasDebugError):
         'add one with @pallas_debug.extend.rule("{op}"), '
         'or trace with unsupported="stub"'
     )
+
+
+class OpFailed(PallasDebugError):
+    """The machine's meaning of an op raised. Data: `op`, `error`."""
+
+    code = "PD905"
+    what = "`{op}` raised {error}"
+    hint = "report it with the kernel: this is a fault of pallas_debug"
 
 
 class Truncated(PallasDebugError):

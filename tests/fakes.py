@@ -26,13 +26,26 @@ CODE_ERROR = types.SimpleNamespace(
 class FakeTrace:
     """Stands for a trace; the formatters of the real one are not involved."""
 
-    def __init__(self, launches=()):
-        self.launches = launches
-        self.events = ()
-        self.buffers = ()
+    def __init__(self, values=()):
+        finished = types.SimpleNamespace(kind="finished", message="")
+        self.values = values
+        self.launches = tuple(
+            types.SimpleNamespace(name=str(value), outcome=finished) for value in values
+        )
 
     def __repr__(self):
         return f"<FakeTrace of {len(self.launches)} launches>"
+
+
+class _Made:
+    """A recording; its trace is there while it is open, too."""
+
+    def __init__(self, session):
+        self._launches = session.launches
+
+    @property
+    def trace(self):
+        return FakeTrace(tuple(self._launches))
 
 
 class FakeSession:
@@ -57,11 +70,9 @@ class FakeSession:
         self.opened, self.is_open = self.opened + 1, True
         self.options.append(options)
         self.launches = []
-        made = types.SimpleNamespace(trace=None)
         try:
-            yield made
+            yield _Made(self)
         finally:
-            made.trace = FakeTrace(tuple(self.launches))
             self.closed, self.is_open = self.closed + 1, False
 
     def launch(self, value=0):

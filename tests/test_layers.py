@@ -34,6 +34,7 @@ OURS = {
     "magic": DOOR,
     "cli": DOOR | {"checks", "gallery"},  # `explain` reads the registry's docstrings
     "sphinxext": DOOR,
+    "__main__": {"cli"},
     "gallery": {PUBLIC},
     "extend": {"machine", "checks", "views"},
     "executors": {"ir", "trace", "session"},

@@ -51,9 +51,7 @@ class Finding:
     threads: tuple[int, ...] = ()
     events: tuple[int, ...] = ()
     count: int = 1
-    details: Mapping[str, Any] = field(
-        default_factory=lambda: NOTHING, compare=False
-    )
+    details: Mapping[str, Any] = field(default_factory=lambda: NOTHING, compare=False)
 
     @property
     def place(self) -> str:
@@ -92,10 +90,12 @@ class Report:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
+        """What is wrong or refused."""
         return self._of(Severity.ERROR)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
+        """What is suspicious."""
         return self._of(Severity.WARNING)
 
     def _of(self, severity: Severity) -> tuple[Finding, ...]:

@@ -33,9 +33,10 @@ def interrupted(trace: Trace) -> Iterator[Finding]:
         if launch.outcome.kind == "interrupted":
             count = len(launch.events)
             yield Finding(
-                message=f"the recording of {launch.name} was stopped"
-                f" after {count:,} events; what follows is unknown",
-                hint=" {launch.outcome.message}:run it again, or record fewer grid points with `blocks=`",
+                message=f"the recording of {launch.name} was stopped: "
+                f"{launch.outcome.message} after {count:,} events; "
+                "what follows is unknown",
+                hint="run it again, or record fewer grid points with `blocks=`",
                 loc=launch.loc,
                 launch=launch.number,
                 events=(launch.last_event - 1,) if count else (),

@@ -36,9 +36,10 @@ def truncated(trace: Trace) -> Iterator[Finding]:
         if launch.outcome.kind == "truncated":
             count = len(launch.events)
             yield Finding(
-                message=f"the recording of {launch.name} reached a limit"
-                f" after {count:,} events; what follows is unknown",
-                hint=" {launch.outcome.message}:raise the limit, or record fewer grid points with `blocks=`",
+                message=f"the recording of {launch.name} reached a limit: "
+                f"{launch.outcome.message} after {count:,} events; "
+                "what follows is unknown",
+                hint="raise the limit, or record fewer grid points with `blocks=`",
                 loc=launch.loc,
                 launch=launch.number,
                 events=(launch.last_event - 1,) if count else (),

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,10 +102,10 @@ def _candidates(trace: Trace) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     covers[columns.region[events] >= 0] = pairs.covers[pairs.of]
     kinds = columns.kind[events]
     covers &= kinds == WRITE
-    starts = np.flatnonzero(np.r_[True, roots[1:] != roots[:-1]]) if len(roots) else []
-    for start, end in zip(starts, [*starts[1:], len(roots)], strict=True):
+    cuts = np.flatnonzero(roots[1:] != roots[:-1]) + 1
+    for start, end in pairwise([0, *cuts.tolist(), len(roots)]):
         part = slice(start, end)
-        if _may_be_early(kinds[part], covers[part]):
+        if start < end and _may_be_early(kinds[part], covers[part]):
             yield int(roots[start]), events[part], covers[part]
 
 

@@ -6,12 +6,10 @@ Exit codes are part of the interface: scripts and CI read them.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
-from pallas_debug import errors, tracebacks
-from pallas_debug.cli import check, demo, explain, run, view
-from pallas_debug.cli.codes import UNSUPPORTED, USAGE
+from pallas_debug import errors
+from pallas_debug.cli import check, codes, demo, explain, run, view
 
 # A command is a module with `add_arguments(parser)` and `run(arguments) -> int`; the
 # first line of its docstring is its help.
@@ -57,9 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     try:
         return arguments.run(arguments)
-    except (errors.UnsupportedOp, errors.CaptureError) as error:
-        print(tracebacks.trim(error).render(), file=sys.stderr)
-        return UNSUPPORTED
     except errors.PallasDebugError as error:
-        print(tracebacks.trim(error).render(), file=sys.stderr)
-        return USAGE
+        codes.show(error)
+        return codes.of_error(error)

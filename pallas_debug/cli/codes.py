@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from typing import Any
 
-from pallas_debug import views
+from pallas_debug import errors, views
 
 CLEAN = 0
 FINDINGS = 1
@@ -35,3 +37,18 @@ def verdict(trace: Any, report: Any, *, failed: bool, refusals_only: bool) -> in
     if failed:
         return SCRIPT_FAILED
     return CLEAN if trace.launches else USAGE
+
+
+def of_error(error: Exception) -> int:
+    """The exit code of an error that ended the command."""
+    if isinstance(error, errors.UnsupportedOp | errors.CaptureError):
+        return UNSUPPORTED
+    return USAGE if isinstance(error, errors.PallasDebugError) else UNSUPPORTED
+
+
+def show(error: Exception) -> None:
+    """Prints an error as its message, or with its frames where it is a fault of ours."""
+    if isinstance(error, errors.PallasDebugError):
+        print(error.render(), file=sys.stderr)
+    else:
+        traceback.print_exception(error)

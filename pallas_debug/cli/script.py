@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from pallas_debug import errors, tracebacks
+from pallas_debug import tracebacks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,8 +106,6 @@ def run(path: pathlib.Path, words: Sequence[str]) -> Ending:
         return Ending(how="sys.exit", code=exit_code(stop))
     except KeyboardInterrupt:
         return Ending(how="interrupted", code=130)
-    except errors.PallasDebugError:
-        raise
     except Exception as error:
         show(error)
         return Ending(how="raised", code=1, error=f"{type(error).__name__}: {error}")

@@ -4,6 +4,7 @@ from pallas_debug.ir.kernel import Buffer as Buffer
 from pallas_debug.ir.kernel import Grid as Grid
 from pallas_debug.ir.kernel import Kernel as Kernel
 from pallas_debug.ir.kernel import Launch as Launch
+from pallas_debug.ir.listing import listing as listing
 from pallas_debug.ir.loc import Loc as Loc
 from pallas_debug.ir.pure import Pure as Pure
 from pallas_debug.ir.tape import Access as Access
@@ -24,3 +25,4 @@ from pallas_debug.ir.tape import Slice as Slice
 from pallas_debug.ir.tape import Tape as Tape
 from pallas_debug.ir.tape import Transpose as Transpose
 from pallas_debug.ir.tape import ViewStep as ViewStep
+from pallas_debug.ir.validate import validate as validate

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug.ir.loc import Loc
-from pallas_debug.ir.tape import Scope, Tape
+from pallas_debug.ir.tape import Const, Scope, Tape
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -106,14 +106,27 @@ class Kernel:
     loc: int = -1
     facts: Mapping[str, Any] = field(default_factory=lambda: EMPTY)
 
+    def __repr__(self) -> str:
+        return f"<Kernel {self.name} ({self.backend}): {len(self.tape)} instructions>"
+
+    def __str__(self) -> str:
+        from pallas_debug.ir.listing import listing
+
+        return listing(self)
+
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of what is executed: equal for kernels that behave equally."""
+        """Digest of what is executed: equal for kernels that do the same."""
+        from pallas_debug.ir.listing import line
+
         digest = hashlib.sha256()
         digest.update(repr((self.name, self.backend, self.buffers, self.grid)).encode())
         for instr in self.tape:
-            line = (instr.op, instr.outs, instr.targets, instr.text, instr.loc)
-            digest.update(repr(line).encode())
+            expression = instr.pure.expr if instr.pure else ""
+            digest.update(f"{line(instr)} {expression}\n".encode())
+            for operand in instr.operands():
+                if isinstance(operand, Const) and isinstance(operand.value, np.ndarray):
+                    digest.update(np.ascontiguousarray(operand.value).tobytes())
         return digest.hexdigest()[:16]
 
     def loc_of(self, instr: int) -> Loc | None:

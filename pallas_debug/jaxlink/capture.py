@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from pallas_debug import ir
@@ -111,10 +112,16 @@ def _traced(
     seen = [leaf if _is_array(leaf) else None for leaf in leaves]
     seen_args, seen_kwargs = jax.tree.unflatten(tree, seen)
     jaxpr = jax.make_jaxpr(on_arrays)(*seen_args, **seen_kwargs)
-    return jaxpr, [leaf for leaf in leaves if _is_array(leaf)], rebuild
+    arrays = [leaf for leaf in leaves if _is_array(leaf)]
+    return jaxpr, [_on_device(array) for array in arrays], rebuild
 
 
 _ARRAY = object()
+
+
+def _on_device(array: Any) -> Any:
+    """What JAX makes of a NumPy array: of another dtype without `jax_enable_x64`."""
+    return array if isinstance(array, (jax.Array, privates.Ref)) else jnp.asarray(array)
 
 
 def _is_array(leaf: Any) -> bool:

@@ -130,7 +130,8 @@ def _question(question: str, original: Any) -> property:
             raise AttributeError(question)
         return original.__get__(device)
 
-    return property(answer)
+    # `AbstractDevice` is a dataclass with slots: its constructor stores through this.
+    return property(answer, getattr(original, "__set__", None))
 
 
 def _is_kernel_code(module: str) -> bool:

@@ -7,8 +7,6 @@ it is there in every supported version.
 
 from __future__ import annotations
 
-from pallas_debug.jaxlink import versions
-
 # isort: off
 # fmt: off
 # ruff: noqa: F401
@@ -56,12 +54,6 @@ from jax._src.pallas.mosaic_gpu import primitives as gpu_primitives
 from jax._src.pallas.mosaic.interpret.params import InterpretParams as InterpretParams
 # the same; public after 0.10.2 only
 from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams as InterpretGPUParams
-
-if versions.HAS_CORE_MAP:
-    # until 0.11.0
-    from jax._src.pallas.core import core_map_p as core_map_p
-else:
-    core_map_p = None
 
 # --- recording: our own lowering rules --------------------------------------------------
 # `register_lowering`, `lower_fun`, the tables of rules

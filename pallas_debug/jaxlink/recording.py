@@ -204,9 +204,11 @@ def _host_rule(primitive: Any, ctx: Any, *nodes: Any, **params: Any) -> Any:
 
     coordinates, avals = _coordinates(ctx, axes)
     return _call_host(
-        ctx.replace(avals_in=[*avals, *map(_physical, ctx.avals_in)]),
+        ctx,
         host,
         [*coordinates, *nodes],
+        [*avals, *map(_physical, ctx.avals_in)],
+        [_physical(aval) for aval in ctx.avals_out],
     )
 
 
@@ -240,26 +242,29 @@ def _physical(aval: Any) -> Any:
     return privates.core.ShapedArray(shape, dtype)
 
 
-def _call_host(ctx: Any, host: Callable[..., Any], nodes: list[Any]) -> Any:
-    avals_out = [_physical(aval) for aval in ctx.avals_out]
-    effects = ctx.tokens_in.effects()  # JAX's own interpret modes are ordered
-    tokens = {effect: ctx.tokens_in.get(effect) for effect in effects}
-    first = next(iter(tokens), None)
-    inner = ctx.replace(avals_out=avals_out)
+def _call_host(
+    ctx: Any,
+    host: Callable[..., Any],
+    nodes: list[Any],
+    avals_in: list[Any],
+    avals_out: list[Any],
+) -> Any:
+    # JAX's own interpret modes declare an ordered effect, which comes as a token.
+    effect = next(iter(ctx.tokens_in.effects()), None)
     outs, token, _ = privates.emit_python_callback(
-        inner,
+        ctx.replace(avals_in=avals_in, avals_out=avals_out),
         host,
-        tokens.get(first),
+        None if effect is None else ctx.tokens_in.get(effect),
         nodes,
-        inner.avals_in,
+        avals_in,
         avals_out,
         has_side_effect=True,
-        returns_token=first is not None,
+        returns_token=effect is not None,
         sharding=privates.callback_sharding(
             ctx.module_context.axis_context, None, avals_out
         ),
     )
-    if first is not None:
-        tokens[first] = token
-        ctx.set_tokens_out(privates.mlir.TokenSet(tokens))
+    if effect is not None:
+        after = privates.mlir.TokenSet({effect: token})
+        ctx.set_tokens_out(ctx.tokens_in.update_tokens(after))
     return outs

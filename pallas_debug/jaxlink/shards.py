@@ -70,14 +70,10 @@ class Lanes:
 
     def pile(self, values: np.ndarray, aval: Any) -> Any:
         """The inverse of `rows`; copies, as JAX would alias an aligned array."""
+        piled: Any = jnp.array(values)
         if privates.dtypes.issubdtype(aval.dtype, privates.dtypes.extended):
-            keys = jax.random.wrap_key_data(
-                jnp.array(values), impl=jax.random.key_impl(aval)
-            )
-            return keys if self.mesh is None else jax.device_put(keys, self._rows)
-        if self.mesh is None:
-            return jnp.array(values)
-        return jax.device_put(np.array(values), self._rows)
+            piled = jax.random.wrap_key_data(piled, impl=aval.dtype._impl)
+        return piled if self.mesh is None else jax.device_put(piled, self._rows)
 
     def element(self, value: Any, index: int) -> Any:
         """One element along the first dimension that is not a lane's."""
@@ -156,20 +152,19 @@ def run_shard_map(
 ) -> list[Any]:
     """Evaluates a `shard_map` equation whose body `run_body` evaluates on lanes."""
     mesh = _devices_of(eqn)
-    lanes = Lanes(mesh=Mesh(mesh.devices, mesh.axis_names))
+    plain = Mesh(mesh.devices, mesh.axis_names)  # explicit axes would be part of types
+    lanes = Lanes(mesh=plain)
     rows = PartitionSpec(*mesh.axis_names)
     lead = tuple(range(len(lanes.shape)))
 
     def split(value: Any, spec: Any) -> Any:
-        value = jax.device_put(value, NamedSharding(lanes.mesh, spec))
-        return _reshard(lambda x: jnp.expand_dims(x, lead), lanes.mesh, spec, rows)(
-            value
-        )
+        value = jax.device_put(value, NamedSharding(plain, spec))
+        return _reshard(lambda x: jnp.expand_dims(x, lead), plain, spec, rows)(value)
 
     def join(value: Any, spec: Any) -> Any:
-        value = _reshard(
-            lambda x: x.reshape(x.shape[len(lead) :]), lanes.mesh, rows, spec
-        )(value)
+        value = _reshard(lambda x: x.reshape(x.shape[len(lead) :]), plain, rows, spec)(
+            value
+        )
         return jax.device_put(value, NamedSharding(mesh, spec))
 
     in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]

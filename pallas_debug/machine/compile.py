@@ -8,20 +8,28 @@ are stored at its end, so that between segments a thread is `(pc, registers)`. W
 
 from __future__ import annotations
 
+import itertools
 import linecache
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.ir.flow import (
+    CONTROL,
+    leaders,
+    live_at_leaders,
+    used_and_defined,
+)
 from pallas_debug.machine.places import Plan
 from pallas_debug.machine.rules import RULES
 from pallas_debug.machine.step import Target
 
 WAIT, END = -1, -2
-CONTROL = ("ir.jump", "ir.branch", "ir.return", "grid.next")
+_numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,21 +47,26 @@ class Program:
     """The segments of a kernel by their first tape position.
 
     Attributes:
-      lines: Line of the generated source → tape position, to find the instruction
-        that raised.
+      segments: What a run executes, as much at once as it can.
+      single: Every instruction as a segment of its own, to stop anywhere; may be empty.
+      lines: File and line of the generated source → tape position, to find the
+        instruction that raised.
       plans: Compiled accesses; their caches hold region numbers of one writer.
     """
 
     kernel: ir.Kernel
     segments: dict[int, Segment]
-    filename: str
-    lines: dict[int, int]
+    lines: Mapping[tuple[str, int], int]
     plans: tuple[Plan, ...]
+    single: dict[int, Segment] = field(default_factory=dict)
+    _writer: list[Any] = field(default_factory=list)
 
-    def bind(self) -> None:
-        """Forgets region numbers of an earlier run."""
-        for plan in self.plans:
-            plan.cache.clear()
+    def bind(self, writer: Any) -> None:
+        """Forgets region numbers that another writer gave."""
+        if not self._writer or self._writer[0] is not writer:
+            self._writer[:] = [writer]
+            for plan in self.plans:
+                plan.cache.clear()
 
 
 def compile_kernel(kernel: ir.Kernel, *, single: bool = False) -> Program:
@@ -61,68 +74,38 @@ def compile_kernel(kernel: ir.Kernel, *, single: bool = False) -> Program:
     return _Compiler(kernel, single).program()
 
 
-def leaders(tape: ir.Tape, *, single: bool = False) -> list[int]:
-    """Tape positions at which a segment begins, sorted."""
-    if single:
-        return list(range(len(tape)))
-    found = {0}
-    for position, instr in enumerate(tape):
-        found.update(instr.targets)
-        if instr.sync:
-            found.add(position)
-        if instr.op in CONTROL:
-            found.add(position + 1)
-    return sorted(p for p in found if p < len(tape))
-
-
-def live_at_leaders(tape: ir.Tape, starts: Sequence[int]) -> dict[int, set[int]]:
-    """Registers whose value is needed at each leader (backwards data flow)."""
-    ends = {s: (starts[i + 1] if i + 1 < len(starts) else len(tape))
-            for i, s in enumerate(starts)}  # fmt: skip
-    use: dict[int, set[int]] = {}
-    define: dict[int, set[int]] = {}
-    follow: dict[int, list[int]] = {}
-    for start in starts:
-        used, defined = set[int](), set[int]()
-        for instr in tape[start : ends[start]]:
-            used.update(r for r in instr.reads() if r not in defined)
-            defined.update(instr.outs)
-        use[start], define[start] = used, defined
-        last = tape[ends[start] - 1]
-        next_ones = list(last.targets) if last.op in CONTROL else []
-        if last.op not in ("ir.jump", "ir.branch", "ir.return"):
-            next_ones.append(ends[start])
-        follow[start] = [n for n in next_ones if n < len(tape)]
-    live = {s: set(use[s]) for s in starts}
-    changed = True
-    while changed:
-        changed = False
-        for start in reversed(starts):
-            out = set().union(*(live[n] for n in follow[start]))
-            new = use[start] | (out - define[start])
-            if new != live[start]:
-                live[start], changed = new, True
-    return live
+def with_steps(program: Program) -> Program:
+    """The same program, able to stop before any instruction."""
+    single = compile_kernel(program.kernel, single=True)
+    return replace(
+        program,
+        segments={**single.segments, **program.segments},
+        single=single.segments,
+        lines={**program.lines, **single.lines},
+        plans=program.plans + single.plans,
+        _writer=[],
+    )
 
 
 class _Compiler:
     def __init__(self, kernel: ir.Kernel, single: bool) -> None:
         self.kernel = kernel
         self.tape = kernel.tape
-        self.starts = leaders(self.tape, single=single)
+        self.starts = leaders(self.tape, entry=kernel.entry, single=single)
         self.live = live_at_leaders(self.tape, self.starts)
         self.scope: dict[str, Any] = {"np": np, "Target": Target}
         self.names: dict[int, str] = {}
         self.keep: list[Any] = []
         self.plans: list[Plan] = []
         self.text: list[str] = []
-        self.lines: dict[int, int] = {}
+        self.lines: dict[tuple[str, int], int] = {}
+        self.filename = f"<pallas_debug {kernel.name} {next(_numbers)}>"
 
     def program(self) -> Program:
         ends = [*self.starts[1:], len(self.tape)]
         for start, end in zip(self.starts, ends, strict=True):
             self._segment(start, end)
-        filename = f"<pallas_debug {self.kernel.name} {id(self):x}>"
+        filename = self.filename
         source = "\n".join(self.text) + "\n"
         linecache.cache[filename] = (
             len(source), None, source.splitlines(keepends=True), filename
@@ -140,7 +123,6 @@ class _Compiler:
         return Program(
             kernel=self.kernel,
             segments=segments,
-            filename=filename,
             lines=self.lines,
             plans=tuple(self.plans),
         )
@@ -149,7 +131,8 @@ class _Compiler:
         self.text.append(f"def seg_{start}(m, R):")
         defined: set[int] = set()
         body: list[tuple[int, str]] = []
-        for number in sorted(self._needed(start, end)):
+        needed, _ = used_and_defined(self.tape[start:end])
+        for number in sorted(needed):
             body.append((start, f"r{number} = R[{number}]"))
         closed = False
         for position in range(start, end):
@@ -171,14 +154,7 @@ class _Compiler:
             body.append((end - 1, f"return {end}"))
         for position, statement in body:
             self.text.append("    " + statement)
-            self.lines[len(self.text)] = position
-
-    def _needed(self, start: int, end: int) -> set[int]:
-        needed, defined = set[int](), set[int]()
-        for instr in self.tape[start:end]:
-            needed.update(r for r in instr.reads() if r not in defined)
-            defined.update(instr.outs)
-        return needed
+            self.lines[self.filename, len(self.text)] = position
 
     def _store(self, defined: set[int], end: int, last: ir.Instr | None) -> list[str]:
         """Stores the registers that a following segment needs."""
@@ -212,10 +188,14 @@ class _Compiler:
     def _statement(self, position: int, instr: ir.Instr) -> list[str]:
         outs = ", ".join(f"r{n}" for n in instr.outs)
         if instr.pure is not None:
-            return [f"{outs} = {self._expression(instr)}"]
+            expression = self._expression(instr)
+            return [f"{outs} = {expression}" if outs else expression]
         rule = RULES.get(instr.op)
         if rule is None:
-            return [f"m.pc = {position}", f"m.unsupported({position})"]
+            call = f"m.unsupported({position})"
+            lines = [f"m.pc = {position}"]
+            return [*lines, f"{outs}, = {call}" if outs else call]
+        assert instr.sync or not rule.waits, f"{instr.op} waits inside a segment"
         arguments = [self._target(a) for a in instr.accesses]
         arguments += [self._operand(o) for o in instr.ins]
         if instr.params:
@@ -270,7 +250,7 @@ def _rename(expression: str, names: dict[str, str]) -> str:
     """Replaces free names of an expression by the module's own."""
     if not names:
         return expression
-    import re
-
-    pattern = r"(?<![\w.])(" + "|".join(map(re.escape, names)) + r")(?!\w)"
+    # Neither an attribute nor the keyword of a call (`axis=axis`).
+    names_of = "|".join(map(re.escape, names))
+    pattern = rf"(?<![\w.])({names_of})(?!\w|\s*=(?!=))"
     return re.sub(pattern, lambda match: names[match.group(1)], expression)

@@ -42,7 +42,15 @@ class Memory:
         self.decl = decl
 
     def copy(self) -> Memory:
-        return Memory(self.number, self.data.copy(), self.decl)
+        """The same contents in memory of its own; inputs are shared until written."""
+        shared = not self.data.flags.writeable
+        data = self.data if shared else self.data.copy()
+        return Memory(self.number, data, self.decl)
+
+    def own(self) -> None:
+        """Before a write: an input's contents become this launch's own."""
+        if not self.data.flags.writeable:
+            self.data = self.data.copy()
 
 
 def poison(dtype: np.dtype, style: str = "nan") -> Any:
@@ -121,6 +129,13 @@ class Place:
             return
         data[self.index] = value
 
+    def where(self, mask: np.ndarray) -> Place:
+        """The elements of a gathered place that a mask lets through."""
+        size = int(self.special.size)
+        part = Place(self.row, (int(mask.sum()),))
+        part.special = Elements(self.special.flat[mask], size, self.special.cast)
+        return part
+
     def base(self, value: Any) -> Any:
         """The value as it lies in the buffer: for the trace."""
         if self.axes is not None:
@@ -139,10 +154,11 @@ class Inside(NamedTuple):
 class Elements:
     """Flat element numbers of a gather, reshape or bitcast view."""
 
-    __slots__ = ("cast", "flat", "ok")
+    __slots__ = ("cast", "flat", "ok", "size")
 
     def __init__(self, flat: np.ndarray, size: int, cast: np.dtype | None) -> None:
         self.flat = flat
+        self.size = size
         inside = (flat >= 0) & (flat < size)
         self.ok = None if inside.all() else inside
         self.cast = cast

@@ -61,9 +61,9 @@ class Options:
         for name, accepted in self.ACCEPTED.items():
             if getattr(self, name) not in accepted:
                 raise BadOption(
-                    what=name, value=getattr(self, name), accepted=accepted
+                    option=name, value=getattr(self, name), accepted=accepted
                 )
         for name in ("max_events", "max_value_bytes", "resident"):
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
-                raise BadOption(what=name, value=value, accepted=("a positive int",))
+                raise BadOption(option=name, value=value, accepted="a positive int")

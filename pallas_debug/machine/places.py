@@ -21,6 +21,7 @@ from pallas_debug.machine.memory import (
     Window,
     dtype_of,
 )
+from pallas_debug.trace.regions import clip
 
 
 class Plan:
@@ -143,7 +144,7 @@ class _Box:
         for (start, size, stride), limit in zip(self.dims, shape, strict=True):
             row += (start, size, stride)
             last = start + (size - 1) * stride
-            inside = inside and (size == 0 or (0 <= start and last < limit))
+            inside = inside and size > 0 and 0 <= start and last < limit
         place = Place(tuple(row), self.shape)
         kept = sorted(self.order)
         if inside:
@@ -163,9 +164,8 @@ class _Box:
     def _clipped(self, shape: tuple[int, ...], kept: list[int]) -> tuple[Any, Inside]:
         source, target, squeeze = [], [], []
         for d, (start, size, stride) in enumerate(self.dims):
-            numbers = [k for k in range(size) if 0 <= start + k * stride < shape[d]]
-            first, count = (numbers[0], len(numbers)) if numbers else (0, 0)
-            begin = start + first * stride if count else 0
+            first, begin, count = clip((start, size, stride), shape[d])
+            begin = begin if count else 0
             end = begin + (count - 1) * stride + 1 if count else 0
             source.append(slice(begin, end, stride))
             target.append(slice(first, first + count))
@@ -220,13 +220,19 @@ def _recast(
 ) -> tuple[np.ndarray, int]:
     """Element numbers of the same bytes as another dtype."""
     total = size * old.itemsize // new.itemsize
-    if flat.size == 0:
-        return flat.reshape(shape), total
-    first = int(flat.reshape(-1)[0]) * old.itemsize + offset
     count = int(np.prod(shape))
-    numbers = first // new.itemsize + np.arange(count, dtype=np.int64)
-    if old.itemsize == new.itemsize and offset == 0:
-        numbers = flat.reshape(-1)
+    numbers = flat.reshape(-1)
+    if old.itemsize >= new.itemsize:
+        parts = old.itemsize // new.itemsize
+        split = numbers[:, None] * parts + np.arange(parts)
+        numbers = np.where(numbers[:, None] < 0, -1, split).reshape(-1)
+        numbers = numbers[offset // new.itemsize :][:count]
+    else:
+        parts = new.itemsize // old.itemsize
+        group = numbers[offset // old.itemsize :][: count * parts].reshape(-1, parts)
+        first = group[:, :1]
+        whole = (first % parts == 0) & (group == first + np.arange(parts))
+        numbers = np.where(whole.all(1), first[:, 0] // parts, -1)
     return numbers.reshape(shape), total
 
 
@@ -238,6 +244,8 @@ def _take(flat: np.ndarray, indices: list[tuple]) -> np.ndarray:
     keep = [d for d, i in enumerate(indices) if i[0] == "slice"]
     rank = len(lead) + len(keep)
     ok = np.ones((1,) * rank, bool)
+    if flat.size == 0:
+        flat = np.full([max(size, 1) for size in flat.shape], -1)
     for d, index in enumerate(indices):
         if index[0] == "slice":
             at = index[1] + np.arange(index[2], dtype=np.int64) * index[3]

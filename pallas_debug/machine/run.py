@@ -8,26 +8,22 @@ trace.
 from __future__ import annotations
 
 import os
-import signal
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.errors import UnsupportedOp
+from pallas_debug.errors import OpFailed, PallasDebugError, UnsupportedOp
 from pallas_debug.machine import schedules, start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import END, WAIT, Program, compile_kernel
 from pallas_debug.machine.options import Options
 from pallas_debug.machine.step import Step
+from pallas_debug.machine.watch import Interrupt, Watch
 from pallas_debug.trace.schema import ROW_BYTES, Kind, Outcome
 from pallas_debug.trace.writer import LaunchRecord, Writer
 
-CHECK_EVERY = 2048
 FULL_TRACEBACK = "PALLAS_DEBUG_FULL_TRACEBACK"
 
 
@@ -39,6 +35,9 @@ class Run:
       record: Its row in the writer.
       m: The machine; `m.state` is all that changes.
       outputs: Numbers of the output buffers.
+      policy: Who runs next where several can.
+      preempt: Whether a thread may be switched before each synchronization, not only
+        where it waits.
     """
 
     launch: ir.Launch
@@ -82,22 +81,26 @@ def begin(
     *,
     program: Program | None = None,
     policy: schedules.Policy | None = None,
+    preempt: bool | None = None,
 ) -> Run:
-    """Sets up arguments and the first threads; nothing has run yet."""
-    program = program or compile_kernel(launch.kernel)
-    program.bind()
-    preempt = policy is not None or options.policy != "round-robin"
+    """Sets up arguments and the first threads; nothing has run yet.
+
+    `preempt` is what the policy needs: true unless the policy is round-robin.
+    """
+    if preempt is None:
+        preempt = policy is not None or options.policy != "round-robin"
     if policy is None:
         chosen = options.policy == "random"
         policy = schedules.seeded(options.seed) if chosen else schedules.round_robin
-    record = LaunchRecord(launch, writer.events)
+    record = LaunchRecord(launch, writer.events, len(writer.choices))
     writer.launches.append(record)
     m = Step(states.State(), launch, writer, options)
     outputs = start.arguments(m, record)
     record.outputs = outputs
+    record.last_event = writer.events
     return Run(
         launch=launch,
-        program=program,
+        program=program or compile_kernel(launch.kernel),
         writer=writer,
         options=options,
         m=m,
@@ -109,72 +112,74 @@ def begin(
 
 
 def advance(this: Run, *, until: int | None = None) -> bool:
-    """Runs on; returns whether the launch ended (else step `until` was reached)."""
-    with np.errstate(all="ignore"), _Interrupt() as interrupt:
+    """Runs on; returns whether the launch ended (else step `until` was reached).
+
+    A run that was stopped goes on as if it had not been. It stops at `until` exactly
+    if its program has single steps, else at the end of a segment before it.
+    """
+    this.program.bind(this.writer)
+    outcome: Outcome | None = None
+    with np.errstate(all="ignore"), Interrupt() as interrupt:
         try:
             outcome = _loop(this, until, interrupt)
-        except UnsupportedOp as error:
+        except (OpFailed, UnsupportedOp) as error:
             if error.__cause__ is not None and os.environ.get(FULL_TRACEBACK) == "1":
                 raise
             outcome = Outcome(kind="unsupported", message=str(error))
+        except KeyboardInterrupt:
+            outcome = Outcome(kind="interrupted", message="stopped by the user")
     record, m = this.record, this.m
     record.steps = m.state.step
     record.last_event = this.writer.events
     if outcome is not None:
         record.outcome = outcome
+    if interrupt.hit and (outcome is None or outcome.kind != "interrupted"):
+        raise KeyboardInterrupt  # too late for this launch, not for its caller
     return outcome is not None
 
 
-def _loop(this: Run, until: int | None, interrupt: _Interrupt) -> Outcome | None:
-    m, state = this.m, this.m.state
-    limit = this.record.first_event + this.options.max_events
-    deadline = _deadline(this.options)
-    countdown = CHECK_EVERY
+def _loop(this: Run, until: int | None, interrupt: Interrupt) -> Outcome | None:
+    watch = Watch(this.options, this.record.first_event, interrupt)
+    m, state, writer = this.m, this.m.state, this.writer
+    limit = (watch.events - writer.events) * ROW_BYTES + len(writer.log)
+    segments, single, log = this.program.segments, this.program.single, writer.log
     while True:
-        number = _next(this)
+        number = state.running if state.running >= 0 else _next(this)
         if number is None:
             return _ended(this)
+        state.running = number
         thread = state.threads[number]
         m.tid, m.bid, m.current = number, thread.bid, thread
-        registers, segments = thread.registers, this.program.segments
-        pc = thread.pc
+        registers, pc = thread.registers, thread.pc
         while True:
+            watch.countdown -= 1
+            if watch.countdown <= 0 or interrupt.hit or len(log) >= limit:
+                over = watch.over(writer.events, lambda: start.progress(m))
+                if over is not None:
+                    return over
             segment = segments[pc]
             if until is not None and state.step + segment.length > until:
-                thread.pc = pc
-                state.ready.appendleft(number)
-                return None
+                if state.step >= until or not single:
+                    return None
+                segment = single[pc]
             m.base = state.step - pc
             try:
                 following = segment.run(m, registers)
             except Exception as error:
-                thread.pc = pc
-                state.ready.appendleft(number)
                 raise _located(this, error) from error
             if following == WAIT:
-                thread.pc = pc
                 break
             if following == END:
                 m.pc = pc + segment.length - 1
                 _end(m, thread)
-            state.step += segment.length
-            if following == END:
+                state.step += segment.length
                 break
-            pc = following
-            countdown -= 1
-            if countdown <= 0 or interrupt.hit:
-                countdown = CHECK_EVERY
-                over = _over(this, deadline, interrupt)
-                if over is not None:
-                    thread.pc = pc
-                    state.ready.appendleft(number)
-                    return over
+            state.step += segment.length
+            thread.pc = pc = following
             if this.preempt and segments[pc].sync and len(state.ready) > 0:
-                thread.pc = pc
                 state.ready.append(number)
                 break
-        if len(this.writer.log) >= limit * ROW_BYTES:
-            return Outcome(kind="truncated", message=_limit_text(this.options))
+        state.running = -1
 
 
 def _next(this: Run) -> int | None:
@@ -234,67 +239,19 @@ def _ended(this: Run) -> Outcome:
     return Outcome(kind="deadlock", message=message, waiting=waiting)
 
 
-def _over(this: Run, deadline: float | None, interrupt: _Interrupt) -> Outcome | None:
-    options, record = this.options, this.record
-    if interrupt.hit:
-        return Outcome(kind="interrupted", message="stopped by the user")
-    if this.writer.events - record.first_event >= options.max_events:
-        return Outcome(kind="truncated", message=_limit_text(options))
-    if deadline is not None and time.monotonic() > deadline:
-        text = f"max_seconds={options.max_seconds} reached"
-        return Outcome(kind="truncated", message=text)
-    if callable(options.progress):
-        options.progress(*start.progress(this.m))
-    return None
-
-
-def _limit_text(options: Options) -> str:
-    return f"max_events={options.max_events} reached"
-
-
-def _deadline(options: Options) -> float | None:
-    if options.max_seconds is None:
-        return None
-    return time.monotonic() + options.max_seconds
-
-
-def _located(this: Run, error: Exception) -> Exception:
+def _located(this: Run, error: Exception) -> PallasDebugError:
     """An error of our own code, with the user's line that we were executing."""
-    if isinstance(error, UnsupportedOp):
+    if isinstance(error, (OpFailed, UnsupportedOp)):
         return error
     position = this.m.pc
     trace: Any = error.__traceback__
     while trace is not None:
-        if trace.tb_frame.f_code.co_filename == this.program.filename:
-            position = this.program.lines.get(trace.tb_lineno, position)
+        key = (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        position = this.program.lines.get(key, position)
         trace = trace.tb_next
     kernel = this.launch.kernel
-    instr = kernel.tape[position]
-    return UnsupportedOp(
-        op=instr.op,
+    return OpFailed(
+        op=kernel.tape[position].op,
+        error=f"{type(error).__name__}: {error}",
         loc=kernel.loc_of(position),
-        reason=f"{type(error).__name__}: {error}",
     )
-
-
-class _Interrupt:
-    """Defers Ctrl-C to the end of a segment, so that the trace stays whole."""
-
-    def __init__(self) -> None:
-        self.hit = False
-        self._old: Callable[..., Any] | int | None = None
-        self._active = threading.current_thread() is threading.main_thread()
-
-    def __enter__(self) -> _Interrupt:
-        if self._active:
-            self._old = signal.signal(signal.SIGINT, self._note)
-        return self
-
-    def _note(self, signum: int, frame: Any) -> None:
-        if self.hit:
-            raise KeyboardInterrupt
-        self.hit = True
-
-    def __exit__(self, *exc: object) -> None:
-        if self._active:
-            signal.signal(signal.SIGINT, self._old)

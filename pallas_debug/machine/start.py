@@ -27,10 +27,11 @@ def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
         output = position - sources
         alias = numbers[aliased[output]] if output in aliased else -1
         if position < sources:
-            value = np.asarray(m.launch.arguments[position])
-            if position in aliased.values():
-                value = value.copy()
-            data, initial = value, writer.payload(m.launch.arguments[position])
+            value = np.asarray(m.launch.arguments[position], order="C")
+            initial = writer.payload(value)
+            # The caller's array stays as it is; a first write copies (Step.write).
+            data = value.copy() if position in aliased.values() else value.view()
+            data.flags.writeable = position in aliased.values()
         elif alias >= 0:
             data, initial = m.state.memory[alias].data, -1
         else:
@@ -79,7 +80,7 @@ def cluster(m: Step) -> bool:
         if state.next_cluster > 0:
             return False
         state.next_cluster = 1
-        block = states.Block(-1, -1, {})
+        block = states.Block(-1, -1, dict(m.launch.device))
         _thread(m, block, "core", 0)
         return True
     clusters = math.prod(m.launch.grid)

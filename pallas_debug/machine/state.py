@@ -22,7 +22,7 @@ class Thread:
         `(-1, agent, 0)` while it waits for an agent.
       agents: Unfinished or unjoined asynchronous operations, oldest first.
       bid: Number of the block for the trace (changes over time for a core).
-      groups: Number of commit groups closed so far.
+      groups: Number of commit groups closed so far; `closed` counts each family's.
       counters: How often this thread has executed each scoped allocation.
     """
 
@@ -30,6 +30,7 @@ class Thread:
         "agents",
         "bid",
         "block",
+        "closed",
         "counters",
         "groups",
         "notes",
@@ -50,6 +51,7 @@ class Thread:
         self.waits: tuple[int, int, int] | None = None
         self.agents: list[Agent] = []
         self.groups = 0
+        self.closed: dict[str, int] = {}
         self.counters: dict[int, int] = {}
         self.notes: dict[str, Any] = {}
 
@@ -60,22 +62,25 @@ class Agent:
     Attributes:
       thread: The agent's thread number.
       family: `tma_store`, `wgmma`, `tma_load`, `dma`, … : what a wait can ask for.
-      group: Commit group, -1 while none was closed over it.
+      group: Number among its family's commit groups, -1 while none was closed over it.
       read_done, done: How far it has come.
+      read_joined: Whether its issuer has waited for its reads.
     """
 
-    __slots__ = ("done", "family", "group", "read_done", "thread")
+    __slots__ = ("done", "family", "group", "read_done", "read_joined", "thread")
 
     def __init__(self, thread: int, family: str) -> None:
         self.thread = thread
         self.family = family
         self.group = -1
         self.read_done = False
+        self.read_joined = False
         self.done = False
 
     def copy(self) -> Agent:
         twin = Agent(self.thread, self.family)
-        twin.group, twin.read_done, twin.done = self.group, self.read_done, self.done
+        twin.group, twin.read_joined = self.group, self.read_joined
+        twin.read_done, twin.done = self.read_done, self.done
         return twin
 
 
@@ -143,7 +148,17 @@ class Semaphores:
 
 
 class State:
-    """Memory, synchronization objects, threads, and what has not started yet."""
+    """Memory, synchronization objects, threads, and what has not started yet.
+
+    Attributes:
+      ready: Threads that can run and do not, in the order in which they became ready.
+      running: The thread whose turn it is, -1 between turns.
+      current: The thread that had the last turn.
+      step: Instructions executed so far.
+      next_cluster: Clusters started so far.
+      joiners: Threads that sleep until an agent has ended.
+      shared: Buffers that all blocks of the launch share, by the rule's key.
+    """
 
     def __init__(self) -> None:
         self.memory: dict[int, Memory] = {}
@@ -152,10 +167,11 @@ class State:
         self.threads: dict[int, Thread] = {}
         self.ready: deque[int] = deque()
         self.joiners: dict[int, list[int]] = {}
+        self.shared: dict[Any, int] = {}
         self.next_cluster = 0
         self.step = 0
         self.current = -1
-        self.switches = 0
+        self.running = -1
 
     def running_clusters(self) -> int:
         """Clusters with a thread that has not ended."""
@@ -175,8 +191,9 @@ class State:
             twin.threads[number] = _copy_thread(thread, blocks, agents)
         twin.ready = deque(self.ready)
         twin.joiners = {n: list(w) for n, w in self.joiners.items()}
+        twin.shared = dict(self.shared)
         twin.next_cluster, twin.step = self.next_cluster, self.step
-        twin.current, twin.switches = self.current, self.switches
+        twin.current, twin.running = self.current, self.running
         return twin
 
 
@@ -198,6 +215,7 @@ def _copy_thread(
     twin = Thread(thread.number, thread.pc, list(thread.registers), block)
     twin.status, twin.waits, twin.groups = thread.status, thread.waits, thread.groups
     twin.bid = thread.bid
+    twin.closed = dict(thread.closed)
     twin.counters, twin.notes = dict(thread.counters), dict(thread.notes)
     for agent in thread.agents:
         copy = agents.get(id(agent))

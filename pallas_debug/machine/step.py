@@ -105,7 +105,7 @@ class Step:
     def place(self, target: Target) -> Place:
         """Where a target lies in its buffer; computed once per distinct indices."""
         ref, plan, dyn = target
-        key = dyn if type(ref) is int else (ref.origin, ref.sizes, dyn)
+        key = dyn if type(ref) is int else (*ref[1:], dyn)
         try:
             place = plan.cache.get(key)
         except TypeError:
@@ -123,7 +123,7 @@ class Step:
         row = place.row
         if place.special is not None:
             numbers = _base_numbers(place.special, data.dtype)
-            row = (ELEMENTS, self.writer.payload(numbers))
+            row = (ELEMENTS, self.writer.part(numbers))
         place.region = self.writer.region(row)
 
     def read(self, target: Target, mask: Any = None, other: Any = None) -> Any:
@@ -140,12 +140,17 @@ class Step:
         if mask is not None:
             mask = np.broadcast_to(mask, place.shape)
             if not mask.all():
-                region = self._masked(place, mask)
+                region = self._masked(place, mask, memory.data.dtype)
                 if other is None:
                     other = self.fill(memory.data.dtype)
                 value = np.where(mask, value, np.asarray(other, memory.data.dtype))
                 value = value if place.shape else value[()]
-        payload = self._payload(place.base(value)) if self.keep_reads else -1
+        payload = -1
+        if self.keep_reads:
+            seen = place.base(value)
+            if mask is not None and place.special is not None:
+                seen = seen[mask]
+            payload = self._payload(seen)
         pc = self.pc
         self.writer.log += PACK(
             READ, self.tid, self.bid, self.base + pc, pc, memory.number, region, 0, payload
@@ -164,9 +169,15 @@ class Step:
         if mask is not None:
             mask = np.broadcast_to(mask, place.shape)
             if not mask.all():
-                region = self._masked(place, mask)
-                old = place.read(memory.data, self.fill(memory.data.dtype))
-                value = np.where(mask, value, old)
+                region = self._masked(place, mask, memory.data.dtype)
+                if place.special is not None:
+                    place = place.where(mask)
+                    value = value[mask]
+                else:
+                    old = place.read(memory.data, self.fill(memory.data.dtype))
+                    value = np.where(mask, value, old)
+        if not memory.data.flags.writeable:
+            memory.own()
         if place.fast:
             memory.data[place.index] = value
         else:
@@ -190,11 +201,11 @@ class Step:
         flat = memory.data.reshape(-1)
         return flat[np.clip(numbers, 0, flat.size - 1)]
 
-    def _masked(self, place: Place, mask: np.ndarray) -> int:
+    def _masked(self, place: Place, mask: np.ndarray, dtype: np.dtype) -> int:
         if place.special is not None:
-            numbers = place.special.flat[mask]
-            return self.writer.region((ELEMENTS, self.writer.payload(numbers)))
-        payload = self.writer.payload(np.ascontiguousarray(place.base(mask)))
+            numbers = _base_numbers(place.where(mask).special, dtype)
+            return self.writer.region((ELEMENTS, self.writer.part(numbers)))
+        payload = self.writer.part(np.ascontiguousarray(place.base(mask)))
         return self.writer.region((MASKED, *place.row[1:], payload))
 
     def whole(self, ref: Any) -> Target:
@@ -209,15 +220,18 @@ class Step:
         """Fills a new buffer with a value that nobody else changes: one whole write."""
         memory = self.state.memory[number]
         data = np.reshape(value, memory.decl.shape)
-        memory.data = data
+        payload = self._payload(data) if self.keep_writes else -1
+        # What was recorded must not change with the buffer.
+        memory.data = data.copy() if self.keep_writes else data
         place = self.place(self.whole(number))
-        payload = self._payload(data.copy()) if self.keep_writes else -1
         self.emit(WRITE, number, place.region, payload=payload)
 
     def drain(self, number: int) -> np.ndarray:
         """Reads a whole buffer that ends now: its contents, not a copy."""
         place = self.place(self.whole(number))
         data = self.state.memory[number].data
+        if self.thread.block.live > 1:
+            data = data.copy()  # a copy in flight may still write here
         payload = self._payload(data) if self.keep_reads else -1
         self.emit(READ, number, place.region, payload=payload)
         return data
@@ -244,7 +258,7 @@ class Step:
         number = self._buffer(decl, role)
         self.state.memory[number] = Memory(number, data, decl)
         nbytes = math.prod(decl.shape) * dtype_of(decl.dtype).itemsize
-        self.emit(ALLOC, number, aux=nbytes)
+        self.emit(ALLOC, number, aux=min(nbytes, 2**31 - 1))
         return number
 
     def _alloc_sync(self, decl: ir.Buffer) -> int:
@@ -319,12 +333,16 @@ class Step:
             point.append(np.int32(rest))
         return tuple(reversed(point))
 
-    def unsupported(self, position: int) -> None:
-        """An op without a rule: ends the launch, or is skipped and recorded."""
+    def unsupported(self, position: int) -> list[Any]:
+        """An op without a rule: ends the launch, or is skipped with unset results."""
         instr = self.kernel.tape[position]
         if self.options.unsupported != "stub":
             raise UnsupportedOp(op=instr.op, loc=self.kernel.loc_of(position))
         self.stub()
+        avals = [(s, dtype_of(d)) for s, d in instr.params.get("avals", ())]
+        values = [np.full(shape, self.fill(dtype), dtype) for shape, dtype in avals]
+        values = [value if value.ndim else value[()] for value in values]
+        return values + [None] * (len(instr.outs) - len(values))
 
     def spawn(
         self, kind: str, pc: int, registers: Sequence[Any], family: str = ""
@@ -416,7 +434,8 @@ class Step:
     def signal(self, semaphore: int, index: int, amount: int) -> None:
         """Increases a semaphore."""
         sems = self.state.semaphores[semaphore]
-        sems.count[index] += amount
+        if 0 <= index < len(sems.count):
+            sems.count[index] += amount
         self.emit(Kind.SIGNAL, semaphore, self._element(index), amount)
         self.wake(sems.waiters)
 
@@ -425,7 +444,8 @@ class Step:
     ) -> bool:
         """Waits until a semaphore has `amount` units, then takes them."""
         sems = self.state.semaphores[semaphore]
-        if sems.count[index] < amount:
+        inside = 0 <= index < len(sems.count)
+        if not inside or sems.count[index] < amount:
             return self._sleep(sems.waiters, (semaphore, index, amount))
         if decrement:
             sems.count[index] -= amount
@@ -442,28 +462,30 @@ class Step:
     def commit(self, family: str) -> None:
         """Closes a group over this family's operations issued since the last one."""
         thread = self.thread
+        closed = thread.closed.get(family, 0)
         for agent in thread.agents:
             if agent.family == family and agent.group < 0:
-                agent.group = thread.groups
+                agent.group = closed
+        thread.closed[family] = closed + 1
         self.emit(Kind.COMMIT, aux=thread.groups)
         thread.groups += 1
 
     def join(self, family: str, pending: int, *, reads: bool = False) -> bool:
         """Waits until at most `pending` groups of a family are unfinished."""
         thread = self.thread
-        mine = [a for a in thread.agents if a.family == family and a.group >= 0]
-        groups = sorted({a.group for a in mine})
-        keep = set(groups[len(groups) - pending :] if pending else ())
-        due = [a for a in mine if a.group not in keep]
+        last = thread.closed.get(family, 0) - pending
+        due = [a for a in thread.agents if a.family == family and 0 <= a.group < last]
         for agent in due:
             if not (agent.done or (reads and agent.read_done)):
                 waiters = self.state.joiners.setdefault(agent.thread, [])
                 return self._sleep(waiters, (-1, agent.thread, 0))
         thread.waits = None
         for agent in due:
-            self.emit(Kind.JOIN, agent.thread, aux=int(reads))
-            if not reads:
-                thread.agents.remove(agent)
+            if not (reads and agent.read_joined):
+                self.emit(Kind.JOIN, agent.thread, aux=int(reads))
+            agent.read_joined = True
+        if due and not reads:
+            thread.agents = [agent for agent in thread.agents if agent not in due]
         return True
 
     def await_agent(self, number: int) -> bool:
@@ -488,7 +510,7 @@ class Step:
         """What the issuer of an agent remembers of it, None if nothing."""
         parent = self.state.threads.get(self.writer.threads[number].parent)
         if parent is not None:
-            for agent in parent.agents:
+            for agent in reversed(parent.agents):
                 if agent.thread == number:
                     return agent
         return None
@@ -514,10 +536,21 @@ def start_chosen(launch: ir.Launch, options: Any) -> frozenset[int] | None:
     if options.blocks is None:
         return None
     shape = (*launch.grid, *launch.kernel.grid.cluster)
-    return frozenset(
-        int(b) if np.ndim(b) == 0 else int(np.ravel_multi_index(tuple(b), shape))
-        for b in options.blocks
-    )
+    return frozenset(_linear_index(block, shape) for block in options.blocks)
+
+
+def _linear_index(block: Any, shape: tuple[int, ...]) -> int:
+    """Linear index of a block; -1, which is none, for coordinates outside the grid."""
+    if np.ndim(block) == 0:
+        return int(block)
+    number = 0
+    if len(block) != len(shape):
+        return -1
+    for at, size in zip(block, shape, strict=True):
+        if not 0 <= at < size:
+            return -1
+        number = number * size + int(at)
+    return number
 
 
 def _base_numbers(special: Any, dtype: np.dtype) -> np.ndarray:

@@ -15,6 +15,8 @@ from pallas_debug.trace.file import save as save
 from pallas_debug.trace.fold import Position as Position
 from pallas_debug.trace.fold import memory as memory
 from pallas_debug.trace.fold import position as position
+from pallas_debug.trace.fork import Counts as Counts
+from pallas_debug.trace.fork import Fork as Fork
 from pallas_debug.trace.order import Order as Order
 from pallas_debug.trace.regions import Region as Region
 from pallas_debug.trace.regions import Regions as Regions

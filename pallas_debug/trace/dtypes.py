@@ -14,10 +14,14 @@ import numpy as np
 
 BARRIER_BYTES = 8
 SEMAPHORE_BYTES = 4
+SMALL = "bfloat16 int1 int2 int4 uint1 uint2 uint4"
+EIGHTS = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu"
 EXTENDED = frozenset(
-    """bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz
-    float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn float6_e2m3fn float6_e3m2fn
-    int1 int2 int4 uint1 uint2 uint4""".split()
+    [
+        *SMALL.split(),
+        *(f"float8_{form}" for form in EIGHTS.split()),
+        *("float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"),
+    ]
 )
 
 

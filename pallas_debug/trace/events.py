@@ -106,14 +106,17 @@ class Event:
 
     @property
     def kind(self) -> Kind:
+        """What happened."""
         return Kind(self.column("kind"))
 
     @property
     def launch(self) -> tables.RecordedLaunch:
+        """The launch it belongs to."""
         return self.trace.launches[self.column("launch")]
 
     @property
     def thread(self) -> tables.RecordedThread:
+        """Who did it."""
         return self.trace.threads[self.column("thread")]
 
     @property
@@ -128,12 +131,14 @@ class Event:
 
     @property
     def instr(self) -> ir.Instr | None:
+        """The instruction, None where the tape does not have it."""
         tape = self.launch.kernel.tape
         number = self.column("instr")
         return tape[number] if number < len(tape) else None
 
     @property
     def op(self) -> str:
+        """The op of the instruction, e.g. `state.get`."""
         instr = self.instr
         return instr.op if instr else ""
 
@@ -144,6 +149,7 @@ class Event:
 
     @property
     def aux(self) -> int:
+        """A number whose meaning depends on the kind, see `KIND_MEANINGS`."""
         return self.column("aux")
 
     @property
@@ -156,6 +162,7 @@ class Event:
 
     @property
     def region(self) -> Region | None:
+        """The part of the buffer, None if it is about none."""
         number = self.column("region")
         return self.trace.region(number) if number >= 0 else None
 

@@ -11,6 +11,7 @@ import gzip
 import os
 from collections.abc import Sequence
 from dataclasses import MISSING, asdict, fields
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -252,4 +253,4 @@ def _read_regions(unpacker: Unpacker) -> Regions:
     if (np.diff(offsets) < 1).any():
         raise ValueError("a region is empty")
     ends = offsets.tolist()
-    return Regions([tuple(data[a:b]) for a, b in zip(ends, ends[1:], strict=False)])
+    return Regions([tuple(data[a:b]) for a, b in pairwise(ends)])

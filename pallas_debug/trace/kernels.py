@@ -61,22 +61,21 @@ def kernel_from_json(data: Mapping[str, Any]) -> ir.Kernel:
 
 def _validate(kernel: ir.Kernel) -> None:
     """The cross references that readers follow without looking."""
-    typed = (
+    typed: tuple[tuple[Any, type], ...] = (
         (kernel.tape, ir.Instr),
         (kernel.locs, ir.Loc),
         (kernel.scopes, ir.Scope),
         (kernel.buffers, ir.Buffer),
     )
     for entries, cls in typed:
-        if not isinstance(entries, tuple) or not all(
-            isinstance(e, cls) for e in entries
-        ):
+        if type(entries) is not tuple or any(type(one) is not cls for one in entries):
             raise ValueError(f"the kernel lists something else than {cls.__name__}")
-    if not isinstance(kernel.grid, ir.Grid) or not isinstance(kernel.facts, Mapping):
+    shape: tuple[Any, Any] = kernel.grid, kernel.facts
+    if type(shape[0]) is not ir.Grid or type(shape[1]) is not MappingProxyType:
         raise ValueError("the kernel has no grid or no facts")
     last = len(kernel.locs)
     for thing in (kernel, *kernel.tape, *kernel.scopes, *kernel.buffers):
-        if not isinstance(thing.loc, int) or not -1 <= thing.loc < last:
+        if not -1 <= thing.loc < last:
             raise ValueError(f"source location {thing.loc!r} of {last}")
     scopes = len(kernel.scopes)
     if any(not 0 <= instr.scope < scopes for instr in kernel.tape):

@@ -189,7 +189,8 @@ class _Knowledge:
         events = events[: np.searchsorted(events, seq)]
         if reads:
             is_read = self.trace.columns.kind[events] == Kind.READ
-            events = events[: np.flatnonzero(is_read)[-1] + 1] if is_read.any() else ()
+            last = np.flatnonzero(is_read)[-1:] + 1
+            events = events[: int(last[0]) if len(last) else 0]
         if len(events):
             self._learn(thread, tick, agent, len(events) - 1)
             self._edges.append((int(events[-1]), seq, 3))

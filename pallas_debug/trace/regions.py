@@ -172,6 +172,7 @@ class Regions(Sequence[tuple[int, ...]]):
 
     @cached_property
     def offsets(self) -> np.ndarray:
+        """Where each row begins in `data`, and where the last one ends."""
         lengths = np.fromiter(map(len, self._rows), np.int64, len(self._rows))
         offsets = np.zeros(len(self._rows) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
@@ -179,6 +180,7 @@ class Regions(Sequence[tuple[int, ...]]):
 
     @cached_property
     def data(self) -> np.ndarray:
+        """The integers of all rows, one after another."""
         values = chain.from_iterable(self._rows)
         return frozen(np.fromiter(values, np.int64, int(self.offsets[-1])))
 

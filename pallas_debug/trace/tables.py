@@ -55,14 +55,17 @@ class RecordedLaunch:
 
     @property
     def name(self) -> str:
+        """Name of the user's function."""
         return self.kernel.name
 
     @property
     def backend(self) -> str:
+        """`mosaic_gpu`, `tpu`, `triton` or `generic`."""
         return self.kernel.backend
 
     @property
     def cluster(self) -> tuple[int, ...]:
+        """Cluster sizes, empty without clusters."""
         return self.kernel.grid.cluster
 
     @property
@@ -133,10 +136,12 @@ class RecordedThread:
 
     @property
     def kind(self) -> str:
+        """E.g. `core`, `warpgroup`, `tma`; see `schema.ThreadRow`."""
         return self.row.kind
 
     @property
     def parent(self) -> int:
+        """Number of the thread that spawned it, -1 for the first."""
         return self.row.parent
 
     @property
@@ -187,26 +192,32 @@ class RecordedBuffer:
 
     @property
     def name(self) -> str:
+        """The parameter's name in the user's kernel."""
         return self.row.name
 
     @property
     def space(self) -> str:
+        """Memory space, e.g. `smem`."""
         return self.row.space
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Logical shape."""
         return self.row.shape
 
     @property
     def dtype(self) -> str:
+        """Name of its dtype."""
         return self.row.dtype
 
     @property
     def role(self) -> str:
+        """`scalar`, `input`, `output`, `scratch`, `window` or `sync`."""
         return self.row.role
 
     @property
     def scope(self) -> str:
+        """`launch`, `block` or `thread`: who owns an instance."""
         return self.row.scope
 
     @property
@@ -216,6 +227,7 @@ class RecordedBuffer:
 
     @property
     def is_sync(self) -> bool:
+        """Whether it is a barrier or a semaphore."""
         return dtypes.is_sync(self.dtype)
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pallas_debug.trace import dtypes
+from pallas_debug.trace.container import count_of
 from pallas_debug.trace.schema import Kind, RegionKind
 
 if TYPE_CHECKING:
@@ -40,12 +41,18 @@ def _launches(trace: Trace) -> None:
     for launch in trace.launches:
         _require(at == launch.first_event <= launch.last_event, "launches overlap")
         at = launch.last_event
-        _require(all(size >= 0 for size in launch.block_shape), "a grid is negative")
+        count_of(launch.block_shape)
         buffers = (*launch.arguments, *launch.outputs)
         _require(
             all(0 <= number < len(trace.buffer_rows) for number in buffers),
             "a launch names an unknown buffer",
         )
+        for row in launch.outcome.waiting:
+            thread, _, number, element, _ = row
+            _require(0 <= thread < len(trace.thread_rows), "an unknown thread waits")
+            table = trace.buffer_rows if number >= 0 else trace.thread_rows
+            found = number if number >= 0 else element
+            _require(0 <= found < len(table), "a thread waits for something unknown")
     _require(at == len(trace), "events lie outside the launches")
 
 
@@ -110,12 +117,13 @@ def _regions(trace: Trace) -> None:
     elements = kinds == RegionKind.ELEMENTS
     known = (box & (lengths % 3 == 1)) | (masked & (lengths % 3 == 2))
     _require((known | (elements & (lengths == 2))).all(), "a region of unknown shape")
-    numbers = trace.regions.data[offsets[1:][masked | elements] - 1]
+    special = masked | elements
+    numbers = trace.regions.data[offsets[1:][special] - 1]
     _require(
         not len(numbers) or 0 <= numbers.min() <= numbers.max() < len(trace.payloads),
         "a region names a missing value",
     )
-    for row in np.flatnonzero(masked | elements):
+    for row in np.flatnonzero(special):
         region = trace.region(int(row))
         if region.mask is not None:
             size = math.prod(region.size)
@@ -124,13 +132,41 @@ def _regions(trace: Trace) -> None:
             )
         elif region.elements is not None:
             _require(region.elements.dtype == np.int64, "wrong element numbers")
-    _fits(trace, np.where(elements, -1, (lengths - 1) // 3))
+    ranks = np.where(elements, -1, (lengths - 1) // 3)
+    sizes = _sizes(trace, ranks)
+    sizes[elements] = [
+        trace.payloads[number].size for number in numbers[elements[special]]
+    ]
+    _fits(trace, ranks, sizes)
 
 
-def _fits(trace: Trace, ndims: np.ndarray) -> None:
+def _sizes(trace: Trace, ranks: np.ndarray) -> np.ndarray:
+    """How many values each box has, as requested."""
+    sizes = np.ones(len(ranks), np.int64)
+    for rank in np.unique(ranks[ranks > 0]):
+        rows = np.flatnonzero(ranks == rank)
+        _, size, stride = np.moveaxis(trace.regions.spans(rows, int(rank)), 2, 0)
+        _require(((size >= 0) & (size < 1 << 31) & (stride >= 1)).all(), "a wrong box")
+        _require((size.astype(float).prod(axis=1) < 1 << 48).all(), "a giant box")
+        sizes[rows] = size.prod(axis=1)
+    return sizes
+
+
+def _fits(trace: Trace, ranks: np.ndarray, sizes: np.ndarray) -> None:
+    """Each access against the rank of its buffer and the size of its value."""
     columns = trace.columns
     used = np.isin(columns.kind, MEMORY_KINDS)
-    ranks = np.array([len(row.shape) for row in trace.buffer_rows], np.int64)
-    if used.any():
-        wanted, found = ranks[columns.object[used]], ndims[columns.region[used]]
-        _require(((found < 0) | (found == wanted)).all(), "a region of another rank")
+    if not used.any():
+        return
+    wanted = np.array([len(row.shape) for row in trace.buffer_rows], np.int64)
+    region, payload = columns.region[used], columns.payload[used]
+    found = ranks[region]
+    fits = (found < 0) | (found == wanted[columns.object[used]])
+    _require(fits.all(), "a region of another rank")
+    has = payload >= 0
+    lengths = np.array([value.size for value in trace.payloads], np.int64)
+    ranked = np.array([value.ndim > 0 for value in trace.payloads], bool)
+    has[has] = ranked[payload[has]]  # a scalar value fills its region
+    _require(
+        (lengths[payload[has]] == sizes[region[has]]).all(), "a value does not fit"
+    )

@@ -35,6 +35,7 @@ class Writer:
         self._region_ids: dict[Hashable, int] = {}
         self.payloads: list[np.ndarray] = []
         self._payload_ids: dict[int, int] = {}
+        self._part_ids: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.payload_bytes = 0
         self.threads: list[schema.ThreadRow] = []
         self.buffers: list[schema.BufferRow] = []
@@ -46,6 +47,11 @@ class Writer:
     def events(self) -> int:
         """Number of rows so far."""
         return len(self.log) // schema.ROW_BYTES
+
+    @property
+    def values(self) -> int:
+        """Number of recorded values so far."""
+        return len(self.payloads)
 
     def region(self, row: tuple[int, ...]) -> int:
         """Number of a region, the same for equal ones."""
@@ -70,6 +76,14 @@ class Writer:
             self._payload_ids[key] = number
         return number
 
+    def part(self, numbers: np.ndarray) -> int:
+        """Number of a region's mask or element numbers, the same for equal ones."""
+        key = (numbers.dtype.str, numbers.shape, numbers.tobytes())
+        number = self._part_ids.get(key)
+        if number is None:
+            number = self._part_ids[key] = self.payload(numbers)
+        return number
+
     def thread(self, row: schema.ThreadRow) -> int:
         """Number of a new thread."""
         self.threads.append(row)
@@ -88,9 +102,12 @@ class Writer:
 class LaunchRecord:
     """One launch in a writer: its kernel, where its events begin, how it ended."""
 
-    def __init__(self, launch: ir.Launch, first_event: int) -> None:
+    def __init__(
+        self, launch: ir.Launch, first_event: int, first_choice: int = 0
+    ) -> None:
         self.launch = launch
         self.first_event = first_event
+        self.first_choice = first_choice
         self.last_event = first_event
         self.outcome = schema.Outcome(kind="truncated", message="not finished")
         self.outputs: tuple[int, ...] = ()

@@ -13,6 +13,7 @@ import numpy as np
 from pallas_debug.trace import Kind, RecordedBuffer, RecordedLaunch, Trace
 
 COPIES = frozenset({"tma", "dma"})
+HOST = "launch"  # the thread that starts the others; no code of the kernel's
 
 # Row of the table → the kinds of events that it counts.
 COUNTED: dict[str, tuple[Kind, ...]] = {
@@ -139,7 +140,9 @@ class _Places:
         self._block, self._thread = block, thread
         self._blocks = np.unique(block[block >= 0])
         workers = [
-            t.number for t in trace.threads if t.launch is launch and not t.is_agent
+            t.number
+            for t in trace.threads
+            if t.launch is launch and not t.is_agent and t.kind != HOST
         ]
         self._workers = np.array(workers, np.int64)
 

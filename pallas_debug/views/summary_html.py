@@ -78,13 +78,11 @@ def _launch(view: overview.Overview) -> str:
 
 def _finding(one: Any) -> str:
     color = COLORS.get(str(one.severity), COLORS["info"])
-    head = f"{text.MARKS.get(str(one.severity), '·')} {one.severity} {one.code}"
+    head = f"{text.mark(one)} {one.severity} {one.code}"
     parts = [
         f'<b style="color:{color}">{_escaped(head)}</b> '
         f"{_escaped(one.name)}: {_escaped(one.message)}"
     ]
-    if text.is_refusal(one):
-        parts.append(" <i>JAX itself would refuse this.</i>")
     if one.loc:
         parts.append(f"<br>{_escaped(text.place(one.loc))}")
         line = (one.loc.excerpt.splitlines() or [""])[0]
@@ -112,11 +110,13 @@ def html_summary(trace: Trace, report: Any) -> str:
     """What each launch did, then every finding; a fragment for a notebook's output."""
     launches = [_launch(view) for view in overview.overviews(trace)]
     found = [_finding(one) for one in report.findings]
+    refused = any(map(text.is_refusal, report.findings))
     title = text.tally(report.findings) or "no findings"
     return (
         '<div style="font-size:13px;line-height:1.35">'
         + _fitted(launches, LIMIT // 2)
         + f"<div><b>{_escaped(title)}</b></div>"
         + f'<ul style="margin:0;padding-left:1.2em">{_fitted(found, LIMIT // 3)}</ul>'
+        + (f"<i>{_escaped(text.LEGEND)}</i>" if refused else "")
         + "</div>"
     )

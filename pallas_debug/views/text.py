@@ -12,6 +12,8 @@ from pallas_debug.views import overview
 MOST_FINDINGS = 20  # in one list
 MOST_BUFFERS = 12  # lines of one memory space
 MARKS = {"error": "✗", "warning": "!", "info": "·"}
+REFUSED = "⊘"
+LEGEND = f"{REFUSED} JAX itself would stop here; pallas_debug ran the kernel anyway"
 REFUSALS = "PD3"  # the family of predicted aborts of JAX
 
 
@@ -54,7 +56,8 @@ def layout(launch: Any) -> str:
 
 def outcome(launch: Any) -> str:
     """How a launch ended, with the reason where there is one."""
-    kind, message = launch.outcome.kind, launch.outcome.message
+    kind = launch.outcome.kind
+    message = launch.outcome.message.partition("\n")[0]
     return f"{kind}: {message}" if message else kind
 
 
@@ -132,9 +135,7 @@ def _witness(one: Any, trace: Trace | None) -> str:
 
 def finding(one: Any, trace: Trace | None = None) -> str:
     """One finding: what, where with the source, who, and the way out."""
-    mark = MARKS.get(str(one.severity), "·")
-    refused = " (JAX itself would refuse this)" if is_refusal(one) else ""
-    lines = [f"{mark} {one.severity} {one.code} {one.name}: {one.message}{refused}"]
+    lines = [f"{mark(one)} {one.severity} {one.code} {one.name}: {one.message}"]
     if one.loc:
         lines += [f"    {place(one.loc)}", *_numbered(one.loc)]
     if witness := _witness(one, trace):
@@ -142,6 +143,11 @@ def finding(one: Any, trace: Trace | None = None) -> str:
     if one.hint:
         lines.append(f"    try: {one.hint}")
     return "\n".join(lines)
+
+
+def mark(one: Any) -> str:
+    """A sign that can be seen without color."""
+    return REFUSED if is_refusal(one) else MARKS.get(str(one.severity), "·")
 
 
 def is_refusal(one: Any) -> bool:
@@ -177,6 +183,8 @@ def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
     if len(found) > MOST_FINDINGS:
         hidden = len(found) - MOST_FINDINGS
         blocks.append(f"… and {hidden} more; report.findings has them all")
+    if any(map(is_refusal, found)):
+        blocks.append(LEGEND)
     return "\n".join(blocks)
 
 

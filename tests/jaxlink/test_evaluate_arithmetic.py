@@ -9,9 +9,7 @@ from jax import lax
 from jaxlink.test_evaluate import agree, agree_elementwise
 
 FLOATS = [jnp.float32, jnp.bfloat16]
-HALF = [jnp.float16]
-EIGHTS = [jnp.float8_e4m3fn, jnp.float8_e5m2]
-INTEGERS = [jnp.int32, jnp.uint32, jnp.int8]
+INTEGERS = [jnp.int32, jnp.uint32]
 
 EDGES = [0, -0.0, 1, -1, 0.5, 1.5, -2.5, 3, np.nan, np.inf, -np.inf, 3e38, 448]
 EDGES += [0.49999997, 1e-3, -7, 100, 65504, -3e38]
@@ -51,19 +49,31 @@ BINARY = [lax.add, lax.sub, lax.mul, lax.div, lax.rem, lax.max, lax.min, lax.nex
 ORDER = [lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge]
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("fn", UNARY, ids=lambda f: f.__name__)
-def test_unary_float(fn, dtype):
-    x = floats(dtype)
-    if fn is lax.exp2:  # XLA's is off by a third at 100 in bfloat16
-        x = x[~(abs(x) > 8)]
+def test_unary_float(fn):
+    x = floats(jnp.float32)
+    if fn is lax.exp2:  # XLA's is 20 units off at 100
+        x = x[~(np.abs(x) > 8)]
     agree_elementwise(fn, x, loose=6)
 
 
-@pytest.mark.parametrize("dtype", HALF + EIGHTS)
-@pytest.mark.parametrize("fn", [lax.exp, lax.neg, lax.abs, lax.sign, lax.floor])
-def test_unary_of_other_floats(fn, dtype):
-    agree(fn, floats(dtype), loose=2)
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16, jnp.float8_e5m2])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lax.exp,
+        lax.log1p,
+        lax.rsqrt,
+        lax.logistic,
+        lax.neg,
+        lax.abs,
+        lax.sign,
+        lax.floor,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_unary_of_short_floats(fn, dtype):
+    agree_elementwise(fn, floats(dtype))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -72,7 +82,9 @@ def test_round(fn, dtype):
     agree_elementwise(fn, floats(dtype))
 
 
-@pytest.mark.parametrize("dtype", FLOATS + HALF + EIGHTS)
+@pytest.mark.parametrize(
+    "dtype", [jnp.float32, jnp.float16, jnp.bfloat16, jnp.float8_e4m3fn]
+)
 @pytest.mark.parametrize("fn", BINARY + ORDER, ids=lambda f: f.__name__)
 def test_binary_float(fn, dtype):
     if fn is lax.nextafter and dtype != jnp.float32:
@@ -122,7 +134,9 @@ def test_binary_integer(fn, dtype):
 
 
 @pytest.mark.parametrize("dtype", [jnp.int4, jnp.uint4])
-@pytest.mark.parametrize("fn", INTEGER_BINARY + ORDER, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "fn", [*INTEGER_BINARY, lax.eq, lax.lt], ids=lambda f: f.__name__
+)
 def test_binary_narrow(fn, dtype):
     agree_elementwise(fn, *pairs(integers(dtype, 3)))
 

@@ -52,10 +52,6 @@ CASES = {
 def test_shaping(case):
     fn, x = CASES[case]
     assert agree(fn, x)
-    if case != "iota_bfloat16":
-        agree(
-            fn, jnp.asarray(x).astype(jnp.bfloat16 if "iota" not in case else x.dtype)
-        )
 
 
 @pytest.mark.parametrize("dtype", [jnp.int4, jnp.float8_e4m3fn, jnp.bool_])
@@ -113,8 +109,7 @@ def test_constants_are_read_only():
         first[0] = 1
 
 
-@pytest.mark.parametrize("stride", [None, 2])
-@pytest.mark.parametrize("shift", [0, 3, 130])
+@pytest.mark.parametrize(("shift", "stride"), [(3, None), (130, None), (3, 2)])
 def test_roll_of_lanes(shift, stride):
     x = np.arange(8 * 128, dtype=np.int32).reshape(8, 128)
 

@@ -44,7 +44,7 @@ def test_cell_runs_under_a_recording_that_ends_with_it(shell, session):
     assert result.success, shown
     assert (session.opened, session.closed) == (1, 1)
     assert shell.user_ns["x"] == 5
-    assert shell.user_ns["t"].launches == (5,)
+    assert shell.user_ns["t"].values == (5,)
 
 
 def test_trace_is_shown_once_and_the_value_as_usual(shell):
@@ -69,7 +69,7 @@ def test_line_numbers_in_a_traceback_are_those_of_the_cell(shell):
 
 def test_recording_of_a_failed_cell_is_kept(shell, session):
     run(shell, "%%pallas_debug -o t\nlaunch(1)\n1 / 0")
-    assert shell.user_ns["t"].launches == (1,)
+    assert shell.user_ns["t"].values == (1,)
     assert not session.is_open
 
 
@@ -90,7 +90,7 @@ def test_top_level_await_in_the_cell_works(shell, session):
     cell = "%%pallas_debug -q -o t\nimport asyncio\nawait asyncio.sleep(0)\nlaunch(3)"
     result, shown = run(shell, cell)
     assert result.success, shown
-    assert shell.user_ns["t"].launches == (3,)
+    assert shell.user_ns["t"].values == (3,)
     assert not session.is_open
 
 
@@ -101,20 +101,20 @@ def test_future_import_stays_first(shell):
     )
     result, shown = run(shell, cell)
     assert result.success, shown
-    assert shell.user_ns["t"].launches == (4,)
+    assert shell.user_ns["t"].values == (4,)
 
 
 def test_cell_magic_below_ours_works(shell):
     result, shown = run(shell, "%%pallas_debug -q -o t\n%%time\nx = launch(6)\n")
     assert result.success, shown
-    assert shell.user_ns["t"].launches == (6,)
+    assert shell.user_ns["t"].values == (6,)
     assert "Wall time" in shown
 
 
 def test_cell_magic_above_ours_works(shell, session):
     result, shown = run(shell, "%%time\n%%pallas_debug -q -o t\nx = launch(7)\n")
     assert result.success, shown
-    assert shell.user_ns["t"].launches == (7,)
+    assert shell.user_ns["t"].values == (7,)
     assert not session.is_open
 
 
@@ -125,13 +125,13 @@ def test_cell_run_inside_the_cell_does_not_end_the_recording(shell, session):
     )
     result, shown = run(shell, cell)
     assert result.success, shown
-    assert shell.user_ns["t"].launches == (1, 2)
+    assert shell.user_ns["t"].values == (1, 2)
 
 
 def test_magic_called_by_name_records_too(shell):
     with capture_output():
         shell.run_cell_magic("pallas_debug", "-o t", "launch(8)")
-    assert shell.user_ns["t"].launches == (8,)
+    assert shell.user_ns["t"].values == (8,)
 
 
 def test_options_reach_the_recording(shell, session):
@@ -174,7 +174,7 @@ def test_nested_recording_is_one_clear_error(shell, session):
 
 
 def test_line_magic_returns_the_trace(shell):
-    result, shown = run(shell, "t = %pallas_debug launch(9)\nt.launches")
+    result, shown = run(shell, "t = %pallas_debug launch(9)\nt.values")
     assert result.result == (9,), shown
 
 
@@ -185,11 +185,11 @@ def test_line_magic_shows_the_trace_once(shell):
 
 def test_line_magic_keeps_the_code_as_it_is(shell):
     run(shell, "%pallas_debug -q -o t launch(b'a  b' + b' -o {x} $y')")
-    assert shell.user_ns["t"].launches == (b"a  b -o {x} $y",)
+    assert shell.user_ns["t"].values == (b"a  b -o {x} $y",)
 
 
 def test_line_magic_sees_local_names_of_a_function(shell):
-    cell = "def f(k):\n    t = %pallas_debug launch(k)\n    return t\nf(3).launches"
+    cell = "def f(k):\n    t = %pallas_debug launch(k)\n    return t\nf(3).values"
     result, shown = run(shell, cell)
     assert result.result == (3,), shown
 

@@ -78,15 +78,23 @@ def _remainder_signed(a, b):
 
 
 def _divide_arrays(a, b):
-    quotient = a // b
-    if np.issubdtype(quotient.dtype, np.signedinteger):
-        inexact = (quotient < 0) & (quotient * b != a)
-        quotient = quotient + inexact.astype(quotient.dtype)
-    return np.where(b == 0, quotient.dtype.type(0) - quotient.dtype.type(1), quotient)
+    """Integer quotients; doubles hold those of 32 bits and divide faster."""
+    dtype = a.dtype
+    if dtype.itemsize <= 4:
+        quotient = (a / b).astype(np.int64).astype(dtype)
+    else:
+        quotient = a // b
+        if kinds.is_signed(dtype):
+            inexact = (quotient < 0) & (quotient * b != a)
+            quotient = quotient + inexact.astype(dtype)
+    if np.logical_and.reduce(b, None):
+        return quotient
+    return np.where(b == 0, ~dtype.type(0), quotient)
 
 
 def _remainder_arrays(a, b):
-    return np.where(b == 0, a, np.fmod(a, b))
+    """Integer remainders: a zero divisor leaves `a`, whatever the quotient."""
+    return a - _divide_arrays(a, b) * b
 
 
 def _divide(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:

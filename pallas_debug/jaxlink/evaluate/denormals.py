@@ -6,6 +6,7 @@ NumPy keeps subnormals unless the processor is told otherwise. Within
 
 import contextlib
 import ctypes
+import functools
 import platform
 from collections.abc import Iterator
 
@@ -16,6 +17,11 @@ _FLAGS = {
 """Offset of the control word in C's `fenv_t`, and its bits for flushing."""
 
 
+@functools.cache
+def _libm() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
+
+
 @contextlib.contextmanager
 def flushing_denormals() -> Iterator[None]:
     """Flushes subnormals in this thread; does nothing on platforms not listed."""
@@ -24,7 +30,7 @@ def flushing_denormals() -> Iterator[None]:
         yield
         return
     offset, flags = place
-    libm = ctypes.CDLL(None)
+    libm = _libm()
     before, after = (ctypes.create_string_buffer(64) for _ in range(2))
     libm.fegetenv(before)
     libm.fegetenv(after)

@@ -74,7 +74,14 @@ def _compiled(primitive: Any, params: Params, impls: tuple[Any, ...]) -> Any:
     return jax.jit(call)
 
 
-def _returns_values(run: Callable, wide: bool, many: bool) -> Callable:
+def _values(out: Any, many: bool) -> Any:
+    return tuple(np.array(x)[()] for x in out) if many else np.array(out)[()]
+
+
+def _called(run: Callable, wide: bool, many: bool) -> Callable:
+    """Calls `run` on a CPU, with 64-bit types if it needs them."""
+    if jax.default_backend() == "cpu" and not wide:
+        return lambda *operands: _values(run(*operands), many)
     device = jax.local_devices(backend="cpu")[0]
 
     def call(*operands):
@@ -82,10 +89,7 @@ def _returns_values(run: Callable, wide: bool, many: bool) -> Callable:
             stack.enter_context(jax.default_device(device))
             if wide:
                 stack.enter_context(jax.enable_x64(True))
-            out = run(*operands)
-            if many:
-                return tuple(np.array(x)[()] for x in out)
-            return np.array(out)[()]
+            return _values(run(*operands), many)
 
     return call
 
@@ -110,7 +114,7 @@ def xla(
         if key is not None:
             _cache[found] = run
     wide = any(_is_wide(a.dtype) for a in (*in_avals, *out_avals))
-    call = _returns_values(run, wide, primitive.multiple_results)
+    call = _called(run, wide, primitive.multiple_results)
     operands = ", ".join(f"{{{i}}}" for i in range(len(in_avals)))
     results = len(out_avals)
     unpack = "[0]" if primitive.multiple_results and results == 1 else ""

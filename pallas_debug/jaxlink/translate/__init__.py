@@ -2,6 +2,8 @@
 
 from pallas_debug.jaxlink.translate import gpu as gpu
 from pallas_debug.jaxlink.translate import pallas as pallas
+from pallas_debug.jaxlink.translate import pallas_print as pallas_print
+from pallas_debug.jaxlink.translate import pallas_semaphores as pallas_semaphores
 from pallas_debug.jaxlink.translate import state as state
 from pallas_debug.jaxlink.translate import tpu as tpu
 from pallas_debug.jaxlink.translate import triton as triton

@@ -1,4 +1,4 @@
-"""Primitives common to all backends: ids, scoped allocation, masked access, printing."""
+"""Primitives common to all backends: ids, scoped allocation, masked access, hints."""
 
 from __future__ import annotations
 
@@ -106,17 +106,12 @@ def identity(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Opera
     return ins[: len(eqn.outvars)]
 
 
-@translate("lax.debug_print", "lax.debug_callback")
-def debug_print(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
-    fmt = eqn.params.get("fmt") or getattr(eqn.params.get("callback"), "__name__", "{}")
-    lw.emit("pallas.debug_print", ins, params={"fmt": str(fmt)})
-    return []
-
-
-@translate("lax.check", "pallas.debug_check")
-def check(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
-    lw.emit("pallas.debug_check", ins[:1], params={"text": "check"})
-    return []
+@translate("pallas.get_global")
+def get_global(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
+    """One buffer for each call in the source, the same one for every block."""
+    decl = refs.declare(lw, "global", eqn.params["what"], (), "launch")
+    params = {"decl": decl, "key": ("global", lw.here)}
+    return lw.emit("pallas.shared", results=1, params=params)
 
 
 @translate("pallas.masked_load", "pallas.load")

@@ -36,12 +36,16 @@ def debug_print(m: Step, *values: Any, text: Callable[..., str]) -> None:
 
 
 @rule("pallas.debug_check")
-def debug_check(m: Step, *values: Any, text: Callable[..., str]) -> None:
-    """The first value says whether the check failed; the text needs the others."""
-    m.asserted(not bool(values[0]), text(*values[1:]))
+def debug_check(
+    m: Step, *values: Any, verdict: Callable[..., tuple[bool, str]]
+) -> None:
+    m.asserted(*verdict(*values))
 
 
 @rule("pallas.shared")
 def shared(m: Step, *, decl: ir.Buffer, key: Any) -> int:
     """A buffer that all blocks of the launch share; the first to ask allocates."""
-    return m.shared(decl, key)
+    held = m.state.shared.get(key)
+    if held is None:
+        held = m.state.shared[key] = m.alloc(decl)
+    return held

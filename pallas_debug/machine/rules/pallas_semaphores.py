@@ -47,15 +47,17 @@ def semaphore_signal(m: Step, semaphore: Target, amount: Any) -> None:
 
 @rule("pallas.semaphore_wait", waits=True)
 def semaphore_wait(
-    m: Step, semaphore: Target, amount: Any, *, decrement: bool
+    m: Step, semaphore: Target, amount: Any, decrement: Any
 ) -> bool:
-    return m.take(*element(m, semaphore), int(amount), decrement)
+    return m.take(*element(m, semaphore), int(amount), bool(decrement))
 
 
 @rule("pallas.semaphore_read")
 def semaphore_read(m: Step, semaphore: Target) -> Any:
     ref, number = element(m, semaphore)
-    return np.int32(m.count(ref, number))
+    counts = m.state.semaphores[ref].count
+    inside = 0 <= number < len(counts)
+    return np.int32(counts[number]) if inside else np.int32(0)
 
 
 @rule("pallas.own_device")

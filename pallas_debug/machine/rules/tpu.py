@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.machine.rules.pallas_places import peek, size_bytes
 from pallas_debug.machine.rules.pallas_semaphores import element
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step, Target
@@ -14,9 +15,11 @@ from pallas_debug.trace.schema import Kind
 
 
 @rule("tpu.dma_start", wants_instr=True)
-def dma_start(m: Step, instr: ir.Instr, *values: Any, locals: int) -> None:
+def dma_start(
+    m: Step, instr: ir.Instr, *values: Any, extra: int, priority: int
+) -> None:
     """Starts the copy's thread: it reads, writes and signals when it is scheduled."""
-    m.spawn("dma", instr.targets[0], [*values, *[None] * locals])
+    m.spawn("dma", instr.targets[0], [*values, *[None] * extra])
 
 
 @rule("tpu.dma_read")
@@ -30,19 +33,19 @@ def dma_write(m: Step, target: Target, value: Any, *, add: bool) -> None:
     if not add:
         m.write(target, value)
         return
-    m.write(target, m.peek(target) + value, kind=Kind.UPDATE)
+    m.write(target, peek(m, target) + value, kind=Kind.UPDATE)
 
 
 @rule("tpu.dma_signal")
 def dma_signal(m: Step, semaphore: Target, copied: Target) -> None:
     """Counts the bytes of `copied`, as JAX's interpreter does."""
-    m.signal(*element(m, semaphore), m.size_bytes(copied))
+    m.signal(*element(m, semaphore), size_bytes(m, copied))
 
 
 @rule("tpu.dma_wait", waits=True)
 def dma_wait(m: Step, semaphore: Target, copied: Target) -> bool:
     """Takes the bytes that a copy of this size signals; nothing is read."""
-    return m.take(*element(m, semaphore), m.size_bytes(copied))
+    return m.take(*element(m, semaphore), size_bytes(m, copied))
 
 
 @rule("tpu.prng_seed")

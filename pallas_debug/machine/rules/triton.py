@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pallas_debug.machine.rules.pallas_places import numbers, peek
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step, Target
 from pallas_debug.trace.schema import Kind
@@ -32,27 +33,26 @@ def atomic_rmw(m: Step, ref: Target, value: Any, mask: Any, *, operation: str) -
     the hardware would.
     """
     combine = OPERATIONS[operation]
-    old = m.peek(ref)
+    old = peek(m, ref)
     value = np.broadcast_to(value, np.shape(old))
     new = combine(old, value)
-    numbers = m.numbers(ref)
-    if numbers is not None and np.unique(numbers).size != numbers.size:
-        on = np.ones(numbers.shape, bool) if mask is None else mask
-        on = np.broadcast_to(on, numbers.shape)
-        old, new = _in_turn(combine, numbers, old, value, on)
+    lanes = numbers(m, ref)
+    if lanes is not None and np.unique(lanes).size != lanes.size:
+        on = np.broadcast_to(True if mask is None else mask, lanes.shape)
+        old, new = _in_turn(combine, lanes, old, value, on)
     m.write(ref, new, mask, kind=Kind.UPDATE)
     return old
 
 
 def _in_turn(
-    combine: Binary, numbers: np.ndarray, old: Any, value: Any, mask: np.ndarray
+    combine: Binary, lanes: np.ndarray, old: Any, value: Any, mask: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Values before and after each lane's turn."""
     before, after = old.copy(), old.copy()
     last: dict[int, Any] = {}
-    for lane in np.ndindex(numbers.shape):
+    for lane in np.ndindex(lanes.shape):
         if mask[lane]:
-            number = int(numbers[lane])
+            number = int(lanes[lane])
             before[lane] = last.get(number, old[lane])
             after[lane] = last[number] = combine(before[lane], value[lane])
     return before, after
@@ -61,6 +61,6 @@ def _in_turn(
 @rule("triton.atomic_cas")
 def atomic_cas(m: Step, ref: Target, expected: Any, value: Any) -> Any:
     """Stores the value if the expected one is there; the old one either way."""
-    old = m.peek(ref)
+    old = peek(m, ref)
     m.write(ref, np.where(old == expected, value, old), kind=Kind.UPDATE)
     return old

@@ -1,0 +1,87 @@
+"""Prints measured cells as tables of plain text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import engines
+
+Cells = dict[tuple[str, int, str], dict[str, Any]]
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds or milliseconds with three digits."""
+    if seconds is None:
+        return "–"
+    if seconds >= 1:
+        return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:.0f} s"
+    return f"{seconds * 1e3:.3g} ms"
+
+
+def ratio(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+    """How many times as long as our recording a cell takes."""
+    if not cell.get("second") or not ours.get("second"):
+        return ""
+    times = cell["second"] / ours["second"]
+    return f" ({times:.0f}×)" if times >= 10 else f" ({times:.2g}×)"
+
+
+def grid(rows: list[list[str]]) -> str:
+    """Rows as a Markdown table with aligned columns; the first row is the head."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "| " + " | ".join(t.ljust(w) for t, w in zip(row, widths, strict=True)) + " |"
+        for row in rows
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def _table(cells: Cells, chosen: list[str], show: Any) -> str:
+    head = ["kernel", "blocks", *(engines.ENGINES[name].title for name in chosen)]
+    rows = [head]
+    for kernel, blocks in dict.fromkeys(key[:2] for key in cells):
+        found = [cells[kernel, blocks, name] for name in chosen]
+        ours = cells.get((kernel, blocks, "ours"), {})
+        rows.append([kernel, str(blocks), *(show(cell, ours) for cell in found)])
+    return grid(rows)
+
+
+def _second(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+    if cell.get("refused"):
+        return cell["refused"]
+    return duration(cell["second"]) + ("" if cell is ours else ratio(cell, ours))
+
+
+def _first(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+    return duration(cell.get("first")) if cell.get("first") else cell["refused"]
+
+
+def _memory(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+    added = cell.get("added_mb")
+    return cell.get("refused") or "–" if added is None else f"{added:.0f}"
+
+
+def _events(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+    if cell.get("refused"):
+        return cell["refused"]
+    rate = cell["events"] / cell["second"]
+    return f"{cell['events']:,} ({rate / 1e3:,.0f}k/s)"
+
+
+def report(machine: dict[str, Any], cells: Cells, chosen: list[str]) -> str:
+    """All tables of a run."""
+    line = ", ".join(f"{name} {value}" for name, value in machine.items())
+    names = ", ".join(f"{key} {name}" for key, name in engines.KERNELS.items())
+    own = [name for name in chosen if name in engines.OURS]
+    parts = [
+        f"Machine: {line}",
+        f"Kernels: {names}",
+        "Second call (× as long as ours):\n" + _table(cells, chosen, _second),
+        "First call:\n" + _table(cells, chosen, _first),
+        "Peak memory above the inputs and imports, MB:\n"
+        + _table(cells, chosen, _memory),
+    ]
+    if own:
+        parts.append("Events, and events per second:\n" + _table(cells, own, _events))
+    return "\n\n".join(parts)

@@ -1,0 +1,192 @@
+"""The full state of a launch at any step: the nearest checkpoint, then re-execution.
+
+A launch and its recorded choices fix everything; checkpoints only make it quick. They
+lie sparsely where nobody looks and densely just before the cursor, so that stepping
+back costs a few instructions, not the whole run. Deleting them changes nothing else.
+
+     0 ──┬────────┬────────┬─────────┬───┬──┬┬▷ cursor       ┬ checkpoints
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable
+from typing import Any
+
+from pallas_debug import ir, machine
+from pallas_debug.ir.flow import live_at_leaders
+from pallas_debug.machine import schedules
+from pallas_debug.machine.checkpoint import Checkpoint, checkpoint, resume
+from pallas_debug.machine.run import Run, advance, begin
+from pallas_debug.machine.state import State
+from pallas_debug.trace.fork import Counts, Fork
+from pallas_debug.trace.trace import Trace
+from pallas_debug.trace.writer import LaunchRecord, Writer
+
+Choices = Iterable[tuple[int, int, int]]
+
+SPARSE_STEPS = 4096
+BACK_STEPS = (2048, 256, 32, 0)
+BUDGET_BYTES = 256 << 20
+
+
+class Timeline:
+    """Can produce the state of a launch at any step, and a run that goes on from there.
+
+    Attributes:
+      launch: What is executed.
+      options: Of the recording; they decide what a run records and its limits.
+      choices: The recorded ones; a run follows them.
+      budget_bytes: How much memory the checkpoints may take, the first one aside.
+    """
+
+    def __init__(
+        self,
+        launch: ir.Launch,
+        options: machine.Options,
+        choices: Choices = (),
+        *,
+        preempt: bool | None = None,
+        writer: Writer | None = None,
+        budget_bytes: int = BUDGET_BYTES,
+    ) -> None:
+        """Prepares the launch; nothing is executed.
+
+        Args:
+          launch: What was executed.
+          options: The options it was executed with.
+          choices: What the trace says about who ran; none for a single thread.
+          preempt: As for `machine.begin`, for a recording by a policy of one's own.
+          writer: Where the launch's rows begin; None for the first of a trace.
+          budget_bytes: Bound of the memory for checkpoints.
+        """
+        self.launch = launch
+        self.options = options
+        self.budget_bytes = budget_bytes
+        program = machine.with_steps(machine.compile_kernel(launch.kernel))
+        if preempt is None:
+            preempt = options.policy != "round-robin"
+        run = begin(
+            launch,
+            writer or Writer(),
+            options,
+            program=program,
+            policy=schedules.round_robin,
+            preempt=preempt,
+        )
+        number = run.m.launch_number
+        self.choices = tuple(choice for choice in choices if choice[0] == number)
+        self._marks: list[Checkpoint] = [checkpoint(run)]
+        self._live: dict[int, set[int]] | None = None
+
+    @classmethod
+    def of(cls, trace: Trace, launch: int = 0, *, options: machine.Options) -> Timeline:
+        """The timeline of a recorded launch; numbers are those of the trace."""
+        recorded = trace.launches[launch]
+        assert recorded.source is not None, "the launch came from a file"
+        return cls(
+            recorded.source,
+            options,
+            trace.choices,
+            writer=_before(trace, launch),
+        )
+
+    def at(self, step: int) -> State:
+        """The state when `step` instructions have been executed, or at the end.
+
+        It is a copy: whoever asked may keep and change it.
+        """
+        return self.resume(step).m.state
+
+    def registers(self, step: int, thread: int) -> dict[int, Any]:
+        """Registers of a thread at a step that the thread still needs, by number."""
+        found = self.at(step).threads.get(thread)
+        if found is None:
+            return {}
+        if self._live is None:
+            tape = self.launch.kernel.tape
+            self._live = live_at_leaders(tape, range(len(tape)))
+        live = self._live[found.pc]
+        return {n: found.registers[n] for n in sorted(live)}
+
+    def resume(self, step: int) -> Run:
+        """A run stopped before instruction number `step`; `advance` makes it go on.
+
+        What it writes from here on equals what the recording wrote.
+        """
+        near = self._nearest(step)
+        run = resume(near, choices=self.choices)
+        for mark in _marks_between(near.step, step):
+            if advance(run, until=mark):
+                break
+            self._keep(run, step)
+        return run
+
+    @property
+    def checkpoints(self) -> tuple[int, ...]:
+        """Steps at which a state is kept."""
+        return tuple(mark.step for mark in self._marks)
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory that the checkpoints take, the first one aside."""
+        forks: dict[int, int] = {}
+        for mark in self._marks[1:]:
+            writer = mark.writer
+            while isinstance(writer, Fork) and id(writer) not in forks:
+                forks[id(writer)] = writer.suffix_bytes
+                writer = writer.base
+        return sum(mark.size_bytes for mark in self._marks[1:]) + sum(forks.values())
+
+    def forget(self) -> None:
+        """Deletes the checkpoints; only speed changes."""
+        del self._marks[1:]
+
+    def _nearest(self, step: int) -> Checkpoint:
+        after = bisect.bisect_right(self.checkpoints, step)
+        return self._marks[max(after - 1, 0)]
+
+    def _keep(self, run: Run, cursor: int) -> None:
+        """Adds a checkpoint, then drops those that help least."""
+        step = run.m.state.step
+        place = bisect.bisect_left(self.checkpoints, step)
+        if place < len(self._marks) and self._marks[place].step == step:
+            return
+        self._marks.insert(place, checkpoint(run))
+        while len(self._marks) > 1 and self.size_bytes > self.budget_bytes:
+            del self._marks[self._least_useful(cursor)]
+
+    def _least_useful(self, cursor: int) -> int:
+        """The one whose absence costs least, measured by how far it is away."""
+        steps = [*self.checkpoints, self._marks[-1].step + SPARSE_STEPS]
+
+        def loss(number: int) -> float:
+            gap = steps[number + 1] - steps[number - 1]
+            return gap / (1 + abs(cursor - steps[number]))
+
+        return min(range(1, len(self._marks)), key=loss)
+
+
+def _marks_between(start: int, cursor: int) -> list[int]:
+    """Where to stop for a checkpoint on the way to the cursor, the cursor last."""
+    sparse = range((start // SPARSE_STEPS + 1) * SPARSE_STEPS, cursor, SPARSE_STEPS)
+    dense = [cursor - back for back in BACK_STEPS if cursor - back > start]
+    return sorted({*sparse, *dense, cursor})
+
+
+def _before(trace: Trace, launch: int) -> Writer:
+    """A writer that counts on from a trace's earlier launches, without their rows."""
+    base = Writer()
+    base.threads = [row for row in trace.thread_rows if row.launch < launch]
+    base.buffers = [row for row in trace.buffer_rows if row.launch < launch]
+    for earlier in trace.launches[:launch]:
+        source = earlier.source
+        assert source is not None, "the launch came from a file"
+        base.launches.append(LaunchRecord(source, earlier.first_event))
+    since = Counts(
+        events=trace.launches[launch].first_event,
+        threads=len(base.threads),
+        buffers=len(base.buffers),
+        launches=launch,
+    )
+    return Fork(base, since)

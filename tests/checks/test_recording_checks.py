@@ -1,0 +1,67 @@
+"""The checks about ourselves: what a recording lacks."""
+
+import numpy as np
+import pytest
+from helpers import TraceBuilder, codes, only
+
+from pallas_debug.checks import Severity, run_checks
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code"), [("truncated", "PD902"), ("interrupted", "PD903")]
+)
+def test_an_early_end_is_said(outcome, code):
+    b = TraceBuilder(name="matmul")
+    b.thread().print("a")
+    trace = b.close(outcome=outcome, message="max_events=1 reached")
+    finding = only(run_checks(trace), code)
+    assert finding.severity is Severity.WARNING
+    assert "matmul" in finding.message
+    assert "max_events=1 reached after 1 events" in finding.message
+    assert not run_checks(b.close()).findings
+
+
+def test_a_prefix_is_no_early_end():
+    b = TraceBuilder()
+    t = b.thread()
+    t.print("a")
+    t.print("b")
+    trace = b.close(outcome="truncated", message="limit")
+    assert codes(run_checks(trace)) == ["PD902"]
+    assert not run_checks(trace[:1]).findings
+
+
+def test_skipped_ops_are_named_with_their_line():
+    b = TraceBuilder(grid=(2,))
+    for block in range(2):
+        b.thread("block", block=block).stub(op="gpu.inline_mgpu", line=5)
+    finding = only(run_checks(b.close()), "PD901")
+    assert finding.severity is Severity.WARNING
+    assert (finding.loc.line, finding.count) == (5, 2)
+    assert "`gpu.inline_mgpu` was skipped" in finding.message
+    assert 'rule("gpu.inline_mgpu")' in finding.hint
+
+
+def test_a_stop_at_an_unknown_op_is_an_error():
+    b = TraceBuilder()
+    b.thread().print("a", line=3)
+    trace = b.close(outcome="unsupported", message="no rule for `tpu.x`")
+    finding = only(run_checks(trace), "PD901")
+    assert finding.severity is Severity.ERROR
+    assert "no rule for `tpu.x`" in finding.message
+
+
+def test_values_that_were_not_kept():
+    def trace(second):
+        b = TraceBuilder()
+        t = b.thread()
+        x = b.buffer("x", (2,), initial=np.zeros(2, np.float32))
+        t.write(x, value=np.zeros(2, np.float32), line=3)
+        t.write(x, value=second, line=4)
+        t.read(x, line=5)  # reads are not recorded by default
+        return b.close()
+
+    finding = only(run_checks(trace(None)), "PD904")
+    assert finding.severity is Severity.INFO
+    assert (finding.events, finding.loc.line) == ((1,), 4)
+    assert not run_checks(trace(np.ones(2, np.float32))).findings

@@ -1,0 +1,81 @@
+"""Names of targets, usage errors, `explain`."""
+
+import pytest
+
+from pallas_debug import cli, errors
+from pallas_debug.cli import explain, target
+
+CASES = """
+def launches(): return 1
+def built(interpret=None): return (lambda a, b: a + b), (1, 2)
+def with_words(): return (lambda *, k: k), (), {"k": 3}
+def needs(x): return x
+"""
+
+
+@pytest.fixture
+def cases(tmp_path, monkeypatch):
+    (tmp_path / "some_cases.py").write_text(CASES)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("home", ["some_cases.py", "some_cases"])
+@pytest.mark.parametrize(
+    ("name", "value"), [("launches", 1), ("built", 3), ("with_words", 3)]
+)
+def test_target_is_called_and_so_is_what_it_builds(cases, home, name, value):
+    assert target.called(target.function(f"{home}:{name}")) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("some_cases.py:needs", "a function without arguments"),
+        ("some_cases.py:launch", "try: `launches`"),
+        ("no_such_file.py:f", "a file that exists"),
+        ("no_such_module_here:f", "a module that can be imported here"),
+        ("some_cases", "file.py:function"),
+    ],
+)
+def test_wrong_target_is_refused_with_what_would_be_right(cases, text, said):
+    with pytest.raises(errors.BadOption) as caught:
+        target.function(text)
+    assert said in caught.value.render()
+
+
+def test_usage_errors_have_code_two(capsys):
+    assert cli.main(["nonsense"]) == 2
+    assert cli.main(["check", "no_such_file.py"]) == 2
+    assert cli.main(["run", "--cores", "0", "x.py"]) == 2
+    assert "not a positive integer" in capsys.readouterr().err
+
+
+def test_help_names_every_command_and_exit_code(capsys):
+    assert cli.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in cli.COMMANDS)
+    assert "3  something that pallas_debug does not support" in shown
+
+
+@pytest.mark.parametrize("code", sorted(explain.pages()))
+def test_every_code_is_explained(code, capsys):
+    assert cli.main(["explain", code.lower()]) == 0
+    assert capsys.readouterr().out.startswith(code)
+
+
+def test_check_is_explained_by_name_too(capsys):
+    assert cli.main(["explain", "deadlock"]) == 0
+    assert "## " in capsys.readouterr().out
+
+
+def test_list_of_codes_has_each_code_once(capsys):
+    assert cli.main(["explain"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == sorted(explain.pages())
+
+
+def test_unknown_code_offers_the_nearest(capsys):
+    assert cli.main(["explain", "PD10"]) == 2
+    assert "`PD101`" in capsys.readouterr().err

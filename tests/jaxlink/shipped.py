@@ -1,0 +1,38 @@
+"""Kernels that come with JAX: imported without its announcements, run, compared."""
+
+import importlib
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import pallas_debug as pldb
+
+
+def module(name):
+    """A module of `jax.experimental.pallas.ops`; some announce that they will go."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return importlib.import_module(f"jax.experimental.pallas.ops.{name}")
+
+
+def normal(seed, *shape, dtype=jnp.float32):
+    values = np.random.default_rng(seed).normal(size=shape)
+    return jnp.asarray(values, dtype)
+
+
+def recorded(backend, fn, *args):
+    """What the recorded run returns; every launch is of `backend` and finished."""
+    # The kernels promote as they like; our own tests are strict.
+    with jax.numpy_dtype_promotion("standard"):
+        trace = pldb.trace(fn, *args)
+    assert {launch.backend for launch in trace.launches} == {backend}
+    assert {launch.outcome.kind for launch in trace.launches} == {"finished"}
+    return trace.outputs
+
+
+def assert_close(actual, expected, tolerance=2e-5):
+    for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
+        a, e = (np.asarray(x, np.float32) for x in (a, e))
+        np.testing.assert_allclose(a, e, rtol=tolerance, atol=tolerance)
