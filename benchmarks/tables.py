@@ -38,7 +38,7 @@ def grid(rows: list[list[str]]) -> str:
 
 
 def _table(cells: Cells, chosen: list[str], show: Any) -> str:
-    head = ["kernel", "blocks", *(engines.ENGINES[name].title for name in chosen)]
+    head = ["kernel", "blocks", *(engines.ENGINES[name] for name in chosen)]
     rows = [head]
     for kernel, blocks in dict.fromkeys(key[:2] for key in cells):
         found = [cells[kernel, blocks, name] for name in chosen]

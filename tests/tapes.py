@@ -230,7 +230,9 @@ class Tape:
 
 
 def run(launch, *, writer=None, policy=None, program=None, **options):
-    """Runs a launch to its end; gives the run."""
+    """Runs a launch to its end; gives the run. A policy is a name or a function."""
+    if isinstance(policy, str):
+        options["policy"], policy = policy, None
     options = machine.Options(**options)
     writer = writer or Writer()
     return machine.run(launch, writer, options, policy=policy, program=program)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from pallas_debug import errors
 from pallas_debug.cli import check, codes, demo, explain, run, view
 
 # A command is a module with `add_arguments(parser)` and `run(arguments) -> int`; the
@@ -25,7 +24,7 @@ EPILOG = """exit codes:
   0  clean
   1  findings of severity error
   2  wrong usage, or no kernel was launched
-  3  something that pallas_debug does not support
+  3  something that pallas_debug does not support, or a fault of its own
   4  the script itself failed, and nothing was found in its kernels
 """
 
@@ -55,6 +54,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     try:
         return arguments.run(arguments)
-    except errors.PallasDebugError as error:
+    except Exception as error:  # Python's own exit code 1 would mean "findings"
         codes.show(error)
         return codes.of_error(error)

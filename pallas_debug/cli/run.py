@@ -75,7 +75,7 @@ def _reported(
     if not (trace.launches or ending.failed or stopped):
         stopped = [errors.NoLaunch(function=arguments.target)]
     report = pallas_debug.check(trace)
-    if trace.launches:
+    if trace.launches or arguments.json:
         family = views.REFUSALS if refusals else ""
         output.show(
             trace, report, arguments, summary=summary, family=family, ending=ending

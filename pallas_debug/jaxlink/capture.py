@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import outer, privates
+from pallas_debug.jaxlink import locations, outer, privates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +49,9 @@ class LaunchCall:
     device: Mapping[str, int] = field(default_factory=dict)
     interpret: str = "none"
 
+
+# What JAX calls every `plgpu.kernel` under `vmap`.
+BATCHED = "batched_body"
 
 Arrays = list[np.ndarray]
 OnLaunch = Callable[[LaunchCall, Arrays], Arrays]
@@ -179,10 +182,11 @@ def describe(
 
 
 def _kernel_name(params: Mapping[str, Any]) -> str:
-    if params.get("name"):
-        return params["name"]
     jaxpr = params["jaxpr"] if "jaxpr" in params else params["jaxprs"][0]
-    return jaxpr.debug_info.func_name
+    name = params.get("name") or jaxpr.debug_info.func_name
+    if name == BATCHED:
+        return locations.outermost_function(jaxpr) or name
+    return name
 
 
 def _interpreter(interpret: Any) -> str:

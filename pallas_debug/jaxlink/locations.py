@@ -19,6 +19,8 @@ from pallas_debug.jaxlink import privates
 SHIPPED = os.path.join("jax", "experimental", "pallas", "ops") + os.sep
 OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
+KERNEL_CODE = ("user", "shipped")
+
 # A statement that spans more lines is shown by its first ones.
 MAX_LINES = 12
 
@@ -44,6 +46,20 @@ def current_loc() -> Loc | None:
         if _origin(frame.f_code.co_filename) == "user":
             return _loc(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
         frame = frame.f_back
+    return None
+
+
+def outermost_function(jaxpr: Any) -> str | None:
+    """The name of the kernel code that was traced to a jaxpr, by its equations."""
+    for eqn in jaxpr.eqns:
+        traceback = eqn.source_info.traceback
+        codes = traceback.raw_frames()[0] if traceback else ()
+        names = [c.co_name for c in codes if _origin(c.co_filename) in KERNEL_CODE]
+        if names:
+            return names[-1]
+        for inner in privates.core.jaxprs_in_params(eqn.params):
+            if name := outermost_function(inner):
+                return name
     return None
 
 

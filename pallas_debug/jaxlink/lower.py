@@ -13,7 +13,14 @@ import jax
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import blocks, control, locations, refs, translate, versions
+from pallas_debug.jaxlink import (
+    blocks,
+    control,
+    locations,
+    refs,
+    translate,
+    versions,
+)
 from pallas_debug.jaxlink.backends import backend_of
 from pallas_debug.jaxlink.capture import LaunchCall
 from pallas_debug.jaxlink.lowering import Lowering
@@ -57,7 +64,9 @@ def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     aliases = tuple(
         (i - gm.num_dynamic_grid_bounds, o) for i, o in p["input_output_aliases"]
     )
-    preloaded = {o for _, o in aliases}
+    shares = {i - n_scalars: n_in + o for i, o in aliases}
+    shares |= {output: source for source, output in shares.items()}
+    written = _written(body)
     operands = [
         blocks.Operand(
             array=arguments[n_scalars + k],
@@ -65,7 +74,8 @@ def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
             name=names[n_scalars + k],
             is_output=k >= n_in,
             slot=k,
-            preload=k >= n_in and (k - n_in) in preloaded,
+            shares=shares.get(k),
+            is_written=n_scalars + k in written,
         )
         for k, m in enumerate(gm.block_mappings)
     ]
@@ -74,6 +84,8 @@ def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
         _blocks_body(lw, body, operands, scalars, scratch)
     else:
         _core_body(lw, body, operands, scalars, scratch)
+    if scratch:
+        lw.emit("scope.free", scratch, params={"users": 1}, sync=True)
     _finish(lw)
     return _kernel(
         lw, arguments, arrays, (n_scalars, n_in, n_out), aliases,
@@ -99,15 +111,7 @@ def _core_body(
     lw.jump(top)
     lw.patch(top, lw.here)
     lw.scope = before
-    copied = [op for op in operands if not blocks.is_in_place(lw, op.mapping)]
-    lw.emit(
-        "window.flush",
-        params={
-            "slots": tuple(op.slot for op in copied if op.is_output),
-            "inputs": tuple(op.slot for op in copied if not op.is_output),
-        },
-        sync=True,
-    )
+    blocks.flush(lw, operands)
 
 
 def _blocks_body(
@@ -207,6 +211,13 @@ def _facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
         "primitive": call.primitive,
         **more,
     }
+
+
+def _written(body: Any) -> set[int]:
+    """Positions of the references that the body stores into."""
+    stores = ("WriteEffect", "AccumEffect")
+    variables = {e.input for e in body.effects if type(e).__name__ in stores}
+    return {i for i, v in enumerate(body.invars) if v in variables}
 
 
 def _real_blocks(gm: Any) -> int:

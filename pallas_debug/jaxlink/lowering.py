@@ -168,8 +168,9 @@ class Lowering:
         """Lowers a jaxpr's equations inline; gives its results."""
         inner, values = versions.open_jaxpr(jaxpr)
         env: dict[Any, ir.Operand] = {}
-        consts = [*consts, *(constant(v) for v in values)]
-        env.update(zip(inner.constvars, consts, strict=True))
+        # Given operands win: a scoped jaxpr's own constants can be leaked tracers.
+        bound = list(consts) or [constant(v) for v in values]
+        env.update(zip(inner.constvars, bound, strict=True))
         env.update(zip(inner.invars, args, strict=True))
         self.used.update(v for v in inner.outvars if not isinstance(v, privates.Literal))
         for eqn in inner.eqns:

@@ -23,6 +23,7 @@ from jax._src.interpreters import partial_eval as partial_eval
 # the type of a Ref
 from jax._src.state.types import AbstractRef as AbstractRef
 # NDIndexer and Slice
+from jax._src.state import types as state_types  # ReadEffect, WriteEffect: which refs a kernel writes
 from jax._src.state import indexing as indexing
 # a function of Refs as a function of values, as JAX does it before lowering
 from jax._src.state.discharge import discharge_state as discharge_state
@@ -34,16 +35,12 @@ from jax._src import dtypes as dtypes
 from jax._src.pallas.pallas_call import pallas_call_p as pallas_call_p
 # plgpu.kernel and pl.kernel
 from jax._src.pallas.mpmd import mpmd_map_p as mpmd_map_p
-# GridMapping, BlockMapping, MemorySpace, Mesh
-from jax._src.pallas import core as pallas_core
 # program_id, run_scoped, …
 from jax._src.pallas import primitives as pallas_primitives
 # get, swap, addupdate
 from jax._src.state import primitives as state_primitives
 # atomics, masked load and store
 from jax._src.pallas.triton import primitives as triton_primitives
-# TPU memory spaces, TensorCoreMesh
-from jax._src.pallas.mosaic import core as tpu_core
 # dma_start, …
 from jax._src.pallas.mosaic import primitives as tpu_primitives
 # plgpu.Mesh, barriers, transforms; JAX 0.10.2 needs absl for it

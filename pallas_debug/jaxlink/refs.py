@@ -21,7 +21,9 @@ LAYOUT = (
     "SwizzleTransform",
     "MemorySpaceCastTransform",
     "IdentityTransform",
+    "ExpandLeadingBatchDimensionsTransform",
 )
+TMEM_COLUMN_BYTES = 128 * 4
 
 
 class Leaf(NamedTuple):
@@ -49,15 +51,31 @@ class _Box:
 def access(ref: ir.Operand, aval: Any, transforms: Iterable[Any]) -> ir.Access:
     """A reference with its transforms as an `ir.Access`."""
     steps: list[ir.ViewStep] = []
-    shape = tuple(logical(aval, ()).shape) if aval is not None else None
-    dtype = getattr(aval, "dtype", None)
-    for transform in transforms or ():
-        step = _step(transform, aval)
-        if step is not None:
-            steps.append(step)
+    transforms = list(transforms or ())
+    for number, transform in enumerate(transforms):
+        if type(transform).__name__ == "ExtractAliasedRef":
+            steps.append(_alias(transform, aval, transforms[number + 1 :]))
+        else:
+            step = _step(transform, aval)
+            if step is not None:
+                steps.append(step)
         aval = transform.transform_type(aval) if aval is not None else None
-    del shape, dtype
     return ir.Access(ref=ref, steps=tuple(steps))
+
+
+def _alias(transform: Any, aval: Any, following: Sequence[Any]) -> ir.Alias:
+    """A member of a union with its logical shape; a column of TMEM has 128 lanes."""
+    inner = transform.transform_type(aval)
+    for layout in following:
+        if type(layout).__name__ not in LAYOUT:
+            break
+        inner = layout.transform_type(inner)
+    in_tmem = space_of(aval) == "tmem"
+    return ir.Alias(
+        dtype=np.dtype(transform.dtype).name,
+        shape=tuple(int(d) for d in inner.shape),
+        offset=int(transform.offset) * (TMEM_COLUMN_BYTES if in_tmem else 1),
+    )
 
 
 def _step(transform: Any, aval: Any) -> ir.ViewStep | None:
@@ -73,14 +91,6 @@ def _step(transform: Any, aval: Any) -> ir.ViewStep | None:
     if name == "BitcastTransform":
         shape = tuple(transform.transform_type(aval).shape)
         return ir.Bitcast(dtype=np.dtype(transform.dtype).name, shape=shape)
-    if name == "ExtractAliasedRef":
-        return ir.Alias(
-            dtype=np.dtype(transform.dtype).name,
-            shape=tuple(transform.shape),
-            offset=int(transform.offset),
-        )
-    if name == "ExpandLeadingBatchDimensionsTransform":
-        return None
     if name == "MulticastRef":
         axes = transform.collective_axes
         axes = (axes,) if isinstance(axes, str) else tuple(axes)
@@ -195,6 +205,8 @@ def declare(
         dtype_name = np.dtype(dtype).name
         if type(aval).__name__ == "AbstractRefUnion":
             params["union"] = True
+        if type(aval).__name__ == "WGMMAAbstractAccumulatorRef":
+            params["zeroed"] = True
     return ir.Buffer(
         name=name,
         space=space,
@@ -207,11 +219,15 @@ def declare(
 
 
 def _cluster_arrivals(lw: Lowering, dtype: Any) -> int:
-    """Arrivals that complete a cluster barrier: each block of its axes arrives."""
+    """Arrivals that complete a cluster barrier.
+
+    Each block of the groups that differ along one entry of the axes arrives; the groups
+    meet in the block itself.
+    """
     sizes = dict(zip(lw.grid.cluster_names, lw.grid.cluster, strict=True))
-    axes = dtype.collective_axes
-    names = [a for group in axes for a in ((group,) if isinstance(group, str) else group)]
-    return int(dtype.num_arrivals) * math.prod(sizes.get(a, 1) for a in names)
+    groups = [(g,) if isinstance(g, str) else g for g in dtype.collective_axes]
+    blocks = sum(math.prod(sizes[name] for name in group) for group in groups)
+    return int(dtype.num_arrivals) * (blocks - len(groups) + 1)
 
 
 def is_reference(aval: Any) -> bool:

@@ -1,8 +1,7 @@
 """What differs between the supported versions of JAX: each difference named once.
 
 Code elsewhere asks a predicate of this module or calls one of its helpers; it never
-compares version numbers and never probes with `hasattr`. Imports no private name, so
-that `privates` may ask it which names exist.
+compares version numbers and never probes with `hasattr`. Imports no private name.
 """
 
 from __future__ import annotations
@@ -30,31 +29,8 @@ SCAN_HAS_FT = JAX >= (0, 11, 0)
 
 # --- launches -----------------------------------------------------------------------
 
-HAS_CORE_MAP = JAX < (0, 11, 1)
-"""`core_map` is a primitive of its own; later it is an `mpmd_map`."""
-
 MPMD_MAP_HAS_SCRATCH_REFUSAL = JAX >= (0, 11, 1)
 """Lowering an `mpmd_map` with scratch operands for CUDA is refused."""
-
-# --- primitives inside kernels ------------------------------------------------------
-
-PRIMITIVE_NAMES_END_IN_P = JAX < (0, 12, 0)
-"""`inline_mgpu`, `wgmma_accumulator_deref`, … are called `inline_mgpu_p`, …"""
-
-WAIT_COUNTS_ARE_PARAMS = JAX >= (0, 11, 2)
-"""`wait_smem_to_gmem` and `wgmma_wait` have `n` as a param, no longer as operand."""
-
-COPIES_SAY_HAS_BARRIER = JAX >= (0, 11, 1)
-"""`copy_gmem_to_smem` has `has_barrier` and `has_user_predicate`."""
-
-ASYNC_LOAD_HAS_REDUCE = JAX >= (0, 11, 1)
-"""`async_load` of TMEM has `reduce` and then two results."""
-
-DMA_WAIT_SAYS_IS_WAIT_SEND = JAX >= (0, 11, 1)
-"""A wait for the sending side is `is_wait_send=True`; before, src and dst swap."""
-
-SINGLE_BARRIERS_ARE_SCALARS = JAX >= (0, 11, 2)
-"""`plgpu.Barrier()` is a ref of shape `()`; before, of shape `(1,)`."""
 
 
 def open_jaxpr(jaxpr: Any) -> tuple[Any, Sequence[Any]]:

@@ -234,6 +234,10 @@ class _Compiler:
         self.plans.append(plan)
         dyn = "".join(f"{self._operand(o)}, " for o in plan.constants)
         ref, name = self._operand(access.ref), self._constant(plan)
+        for step in access.steps:
+            if isinstance(step, ir.Peer):
+                ids = "".join(f", {self._operand(i)}" for i in step.ids)
+                ref = f"m.peer({ref}, {self._constant(step.axes)}{ids})"
         return f"Target({ref}, {name}, ({dyn}))"
 
     def _constant(self, value: Any) -> str:

@@ -217,12 +217,14 @@ def _end(m: Step, thread: states.Thread) -> None:
         record.done = record.read_done = True
     del m.state.threads[thread.number]
     m.wake(m.state.joiners.pop(thread.number, []))
-    block = thread.block
-    block.live -= 1
-    if block.live <= 0:
-        for number in block.zombies:
-            m.discard(number)
-        block.zombies.clear()
+    thread.block.live -= 1
+    blocks = m.cluster(thread.block)
+    if all(block.live <= 0 for block in blocks):
+        for block in blocks:
+            for number in block.zombies:
+                m.discard(number)
+            block.zombies.clear()
+        m.state.clusters.pop(thread.block.cluster, None)
 
 
 def _ended(this: Run) -> Outcome:

@@ -83,21 +83,30 @@ def cluster(m: Step) -> bool:
         block = states.Block(-1, -1, dict(m.launch.device))
         _thread(m, block, "core", 0)
         return True
-    clusters = math.prod(m.launch.grid)
+    number = claim(m)
+    if number < 0:
+        return False
     size = math.prod(grid.cluster)
-    while state.next_cluster < clusters:
+    blocks = tuple(_block(m, number, rank) for rank in range(size))
+    if size > 1:
+        state.clusters[number] = blocks
+    return True
+
+
+def claim(m: Step) -> int:
+    """Takes the next cluster off the queue; -1 if there is none left."""
+    state, size = m.state, math.prod(m.kernel.grid.cluster)
+    while state.next_cluster < math.prod(m.launch.grid):
         number = state.next_cluster
         state.next_cluster += 1
         if m.chosen is None or any(
             number * size + rank in m.chosen for rank in range(size)
         ):
-            for rank in range(size):
-                _block(m, number, rank)
-            return True
-    return False
+            return number
+    return -1
 
 
-def _block(m: Step, cluster_number: int, rank: int) -> None:
+def _block(m: Step, cluster_number: int, rank: int) -> states.Block:
     grid = m.kernel.grid
     ids: dict[str, int] = dict(m.launch.device)
     point = unravel(cluster_number, m.launch.grid)
@@ -113,6 +122,7 @@ def _block(m: Step, cluster_number: int, rank: int) -> None:
     kind = {"mosaic_gpu": "warpgroup", "triton": "block"}.get(m.kernel.backend, "core")
     for index in range(grid.threads):
         _thread(m, block, kind, index)
+    return block
 
 
 def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:

@@ -90,8 +90,8 @@ class Block:
     Attributes:
       linear: Linear grid index (clusters included).
       ids: Coordinate of every named axis, also by position as `#0`, `#1`, ….
-      shared: `(instr, occurrence)` → buffers of a collective allocation and how many
-        threads still use it.
+      shared: `(instr, occurrence, …)` → buffers of an allocation that others may ask
+        for, how many threads still use it, and their declarations.
       live: Threads that have not ended.
       zombies: Freed buffers that an agent may still touch.
     """
@@ -102,7 +102,7 @@ class Block:
         self.linear = linear
         self.cluster = cluster
         self.ids = ids
-        self.shared: dict[tuple[int, int], list] = {}
+        self.shared: dict[tuple[int, ...], list] = {}
         self.live = 0
         self.zombies: list[int] = []
 
@@ -114,21 +114,39 @@ class Block:
 
 
 class Barriers:
-    """The phases of one barrier buffer (an array of barriers)."""
+    """The phases of one barrier buffer (an array of barriers).
 
-    __slots__ = ("arrivals", "completed", "observed", "pending", "waiters")
+    Attributes:
+      observed: `(thread, index)` → waits of the thread; a warp is
+        `(warpgroup, number)`.
+      landed: Bytes that came from copies of several blocks, by index.
+      expected: Bytes that each open arrival waits for, oldest first, by index.
+    """
+
+    __slots__ = (
+        "arrivals",
+        "completed",
+        "expected",
+        "landed",
+        "observed",
+        "pending",
+        "waiters",
+    )
 
     def __init__(self, count: int, arrivals: int) -> None:
         self.arrivals = arrivals
         self.pending = [arrivals] * count
         self.completed = [0] * count
-        self.observed: dict[tuple[int, int], int] = {}
+        self.observed: dict[tuple[Any, int], int] = {}
+        self.landed: dict[int, int] = {}
+        self.expected: dict[int, tuple[int, ...]] = {}
         self.waiters: list[int] = []
 
     def copy(self) -> Barriers:
         twin = Barriers(0, self.arrivals)
         twin.pending, twin.completed = list(self.pending), list(self.completed)
         twin.observed, twin.waiters = dict(self.observed), list(self.waiters)
+        twin.landed, twin.expected = dict(self.landed), dict(self.expected)
         return twin
 
 
@@ -158,6 +176,7 @@ class State:
       next_cluster: Clusters started so far.
       joiners: Threads that sleep until an agent has ended.
       shared: Buffers that all blocks of the launch share, by the rule's key.
+      clusters: The blocks of each running cluster of several, by rank.
     """
 
     def __init__(self) -> None:
@@ -168,6 +187,7 @@ class State:
         self.ready: deque[int] = deque()
         self.joiners: dict[int, list[int]] = {}
         self.shared: dict[Any, int] = {}
+        self.clusters: dict[int, tuple[Block, ...]] = {}
         self.next_cluster = 0
         self.step = 0
         self.current = -1
@@ -189,6 +209,8 @@ class State:
         agents: dict[int, Agent] = {}
         for number, thread in self.threads.items():
             twin.threads[number] = _copy_thread(thread, blocks, agents)
+        for number, members in self.clusters.items():
+            twin.clusters[number] = tuple(_copy_block(b, blocks) for b in members)
         twin.ready = deque(self.ready)
         twin.joiners = {n: list(w) for n, w in self.joiners.items()}
         twin.shared = dict(self.shared)
@@ -209,9 +231,7 @@ def _share_aliases(old: dict[int, Memory], new: dict[int, Memory]) -> None:
 def _copy_thread(
     thread: Thread, blocks: dict[int, Block], agents: dict[int, Agent]
 ) -> Thread:
-    block = blocks.get(id(thread.block))
-    if block is None:
-        block = blocks[id(thread.block)] = thread.block.copy()
+    block = _copy_block(thread.block, blocks)
     twin = Thread(thread.number, thread.pc, list(thread.registers), block)
     twin.status, twin.waits, twin.groups = thread.status, thread.waits, thread.groups
     twin.bid = thread.bid
@@ -222,4 +242,11 @@ def _copy_thread(
         if copy is None:
             copy = agents[id(agent)] = agent.copy()
         twin.agents.append(copy)
+    return twin
+
+
+def _copy_block(block: Block, blocks: dict[int, Block]) -> Block:
+    twin = blocks.get(id(block))
+    if twin is None:
+        twin = blocks[id(block)] = block.copy()
     return twin

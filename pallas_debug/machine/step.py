@@ -8,6 +8,7 @@ nothing has happened.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.errors import UnsupportedOp
+from pallas_debug.machine import peers
 from pallas_debug.machine import state as states
 from pallas_debug.machine.memory import (
     ELEMENTS,
@@ -30,6 +32,7 @@ from pallas_debug.trace.schema import ROW, BufferRow, Kind, ThreadRow
 from pallas_debug.trace.writer import Writer
 
 PACK = ROW.pack
+PACK2, PACK3 = (struct.Struct(f"={9 * n}i").pack for n in (2, 3))
 READ, WRITE, UPDATE = int(Kind.READ), int(Kind.WRITE), int(Kind.UPDATE)
 ALLOC, FREE, GRID = int(Kind.ALLOC), int(Kind.FREE), int(Kind.GRID)
 NO_DATA = np.zeros(0, np.int8)
@@ -61,6 +64,7 @@ class Step:
         self.launch = launch
         self.kernel = launch.kernel
         self.writer = writer
+        self.rows = writer.log
         self.options = options
         self.pc = 0
         self.base = 0
@@ -72,6 +76,7 @@ class Step:
         self.keep_writes = options.values in ("all", "writes")
         self.full = False
         self._wholes: dict[tuple[int, ...], Plan] = {}
+        self._alls: dict[tuple[int, ...], Place] = {}
         self.root = -1
         self.arguments: tuple[int, ...] = ()
         self.current: states.Thread | None = None
@@ -85,7 +90,7 @@ class Step:
     ) -> None:
         """Appends one event of the current thread."""
         pc = self.pc
-        self.writer.log += PACK(
+        self.rows += PACK(
             kind, self.tid, self.bid, self.base + pc, pc, obj, region, aux, payload
         )
 
@@ -107,16 +112,16 @@ class Step:
         ref, plan, dyn = target
         key = dyn if type(ref) is int else (*ref[1:], dyn)
         try:
-            place = plan.cache.get(key)
+            return plan.cache[key]
+        except KeyError:
+            pass
         except TypeError:
-            key, place = None, None
-        if place is None:
-            memory = self.memory(ref)
-            data = memory.data
-            place = plan.locate(data.shape, data.dtype, ref, dyn)
-            self._number(place, data)
-            if key is not None:
-                plan.cache[key] = place
+            key = None  # an array of indices
+        data = self.memory(ref).data
+        place = plan.locate(data.shape, data.dtype, ref, dyn)
+        self._number(place, data)
+        if key is not None:
+            plan.cache[key] = place
         return place
 
     def _number(self, place: Place, data: np.ndarray) -> None:
@@ -126,16 +131,28 @@ class Step:
             row = (ELEMENTS, self.writer.part(numbers))
         place.region = self.writer.region(row)
 
-    def read(self, target: Target, mask: Any = None, other: Any = None) -> Any:
-        """The value at a target; where `mask` is false it is `other` or unset."""
+    def read(
+        self, target: Target, mask: Any = None, other: Any = None, outside: Any = None
+    ) -> Any:
+        """The value at a target; where `mask` is false it is `other` or unset.
+
+        Elements outside the buffer are `outside`, or unset.
+        """
         place = self.place(target)
         memory = self.memory(target[0])
         if place.fast and mask is None:
             value = memory.data[place.index]
             if type(value) is np.ndarray:
                 value = value.copy()
-        else:
-            value = place.read(memory.data, self.fill(memory.data.dtype))
+            payload = self._payload(value) if self.keep_reads else -1
+            pc, number = self.pc, memory.number
+            self.rows += PACK(
+                READ, self.tid, self.bid, self.base + pc, pc, number, place.region, 0, payload
+            )  # fmt: skip
+            return value
+        if outside is None:
+            outside = self.fill(memory.data.dtype)
+        value = place.read(memory.data, outside)
         region = place.region
         if mask is not None:
             mask = np.broadcast_to(mask, place.shape)
@@ -152,7 +169,7 @@ class Step:
                 seen = seen[mask]
             payload = self._payload(seen)
         pc = self.pc
-        self.writer.log += PACK(
+        self.rows += PACK(
             READ, self.tid, self.bid, self.base + pc, pc, memory.number, region, 0, payload
         )
         return value
@@ -186,7 +203,7 @@ class Step:
         if self.keep_writes:
             payload = self._payload(self._stored(place, memory, value))
         pc = self.pc
-        self.writer.log += PACK(
+        self.rows += PACK(
             kind, self.tid, self.bid, self.base + pc, pc, memory.number, region, 0, payload
         )
 
@@ -216,25 +233,54 @@ class Step:
             plan = self._wholes[shape] = Plan(ir.Access(ref=ir.Reg(0)))
         return Target(ref, plan, ())
 
-    def adopt(self, number: int, value: Any) -> None:
-        """Fills a new buffer with a value that nobody else changes: one whole write."""
-        memory = self.state.memory[number]
-        data = np.reshape(value, memory.decl.shape)
-        payload = self._payload(data) if self.keep_writes else -1
-        # What was recorded must not change with the buffer.
-        memory.data = data.copy() if self.keep_writes else data
-        place = self.place(self.whole(number))
-        self.emit(WRITE, number, place.region, payload=payload)
+    def all_of(self, shape: tuple[int, ...]) -> Place:
+        """The place of a whole buffer of this shape."""
+        place = self._alls.get(shape)
+        if place is None:
+            plan = Plan(ir.Access(ref=ir.Reg(0)))
+            place = self._alls[shape] = plan.locate(shape, np.dtype(np.int8), 0, ())
+            place.region = self.writer.region(place.row)
+        return place
 
-    def drain(self, number: int) -> np.ndarray:
-        """Reads a whole buffer that ends now: its contents, not a copy."""
-        place = self.place(self.whole(number))
-        data = self.state.memory[number].data
+    def load(self, array: int, decl: ir.Buffer, source: Place, whole: Place) -> int:
+        """A new buffer with a copy of a part of another: allocation, read, write."""
+        memory = self.state.memory
+        data = memory[array].data[source.index].copy().reshape(decl.shape)
+        number = self._buffer(decl, "window")
+        memory[number] = Memory(number, data, decl)
+        read = write = -1
+        if self.keep_writes:
+            # Recorded: whoever writes to the buffer takes a copy first.
+            data.flags.writeable = False
+            write = self._payload(data)
+            read = write if self.keep_reads else -1
+        pc, tid, bid = self.pc, self.tid, self.bid
+        step = self.base + pc
+        self.rows += PACK3(
+            ALLOC, tid, bid, step, pc, number, -1, data.nbytes, -1,
+            READ, tid, bid, step, pc, array, source.region, 0, read,
+            WRITE, tid, bid, step, pc, number, whole.region, 0, write,
+        )  # fmt: skip
+        return number
+
+    def unload(self, number: int, array: int, whole: Place, target: Place) -> None:
+        """Writes a buffer that ends now to a part of another: read, write, free."""
+        memory = self.state.memory
+        data = memory[number].data
         if self.thread.block.live > 1:
             data = data.copy()  # a copy in flight may still write here
-        payload = self._payload(data) if self.keep_reads else -1
-        self.emit(READ, number, place.region, payload=payload)
-        return data
+        if not memory[array].data.flags.writeable:
+            memory[array].own()
+        target.write(memory[array].data, data.reshape(target.shape))
+        payload = self._payload(data) if self.keep_writes else -1
+        read = payload if self.keep_reads else -1
+        pc, tid, bid = self.pc, self.tid, self.bid
+        step = self.base + pc
+        self.rows += PACK2(
+            READ, tid, bid, step, pc, number, whole.region, 0, read,
+            WRITE, tid, bid, step, pc, array, target.region, 0, payload,
+        )  # fmt: skip
+        self.free(number)
 
     def fill(self, dtype: np.dtype) -> Any:
         """What unset memory of this dtype reads as."""
@@ -295,9 +341,11 @@ class Step:
         """Ends a buffer; its contents live on while agents may touch them."""
         self.emit(FREE, number)
         thread = self.thread
-        scope = self.state.memory[number].decl.scope
-        idle = all(agent.done for agent in thread.agents)
-        if thread.block.live <= 1 or (scope == "thread" and idle):
+        live = sum(block.live for block in self.cluster(thread.block))
+        if live <= 1 or (
+            self.state.memory[number].decl.scope == "thread"
+            and all(agent.done for agent in thread.agents)
+        ):
             self.discard(number)
         else:
             thread.block.zombies.append(number)
@@ -344,12 +392,26 @@ class Step:
         values = [value if value.ndim else value[()] for value in values]
         return values + [None] * (len(instr.outs) - len(values))
 
+    def cluster(self, block: states.Block) -> tuple[states.Block, ...]:
+        """The blocks of a block's cluster, by rank; the block alone if it has none."""
+        return self.state.clusters.get(block.cluster) or (block,)
+
+    def peer(self, ref: int, axes: tuple[str, ...], *ids: Any) -> int:
+        """The same buffer as another block of the cluster owns it."""
+        return peers.reach(self, ref, axes, ids)
+
     def spawn(
-        self, kind: str, pc: int, registers: Sequence[Any], family: str = ""
+        self,
+        kind: str,
+        pc: int,
+        registers: Sequence[Any],
+        family: str = "",
+        index: int = -1,
     ) -> int:
         """Starts an agent at tape position `pc` with these registers.
 
-        With a `family` the issuing thread can commit and join it.
+        With a `family` the issuing thread can commit and join it. `index` is a warp's
+        number in its warpgroup.
         """
         parent = self.thread
         block = parent.block
@@ -360,7 +422,7 @@ class Step:
                 device=self.device,
                 cluster=block.cluster,
                 block=self.bid,
-                index=-1,
+                index=index,
                 launch=self.launch_number,
                 instr=self.pc,
             )
@@ -412,14 +474,35 @@ class Step:
                 self.emit(Kind.PHASE, barrier, self._element(index), done + 1)
                 self.wake(bars.waiters)
 
+    def land(self, barrier: int, index: int, amount: int, expected: int = 0) -> None:
+        """Bytes of a copy in which several blocks take part have come in.
+
+        `expected` opens an arrival that takes place when so many have.
+        """
+        bars = self.state.barriers[barrier]
+        open_ones = bars.expected.get(index, ())
+        if expected:
+            open_ones = (*open_ones, expected)
+        landed = bars.landed.get(index, 0) + amount
+        due = 0
+        while due < len(open_ones) and landed >= open_ones[due]:
+            landed -= open_ones[due]
+            due += 1
+        bars.expected[index], bars.landed[index] = open_ones[due:], landed
+        if due:
+            self.arrive(barrier, index, due)
+        else:
+            done = bars.completed[index]
+            self.emit(Kind.LAND, barrier, self._element(index), done)
+
     def wait(self, barrier: int, index: int) -> bool:
         """Waits for the phase after the last one that this thread observed."""
         bars = self.state.barriers[barrier]
-        key = (self.tid, index)
-        phase = bars.observed.get(key, 0) + 1
-        if bars.completed[index] < phase:
-            return self._sleep(bars.waiters, (barrier, index, phase))
-        bars.observed[key] = phase
+        who, phase = self._observer(bars, index)
+        if bars.completed[index] <= phase:
+            return self._sleep(bars.waiters, (barrier, index, phase + 1))
+        phase += 1
+        bars.observed[who, index] = bars.observed.get((who, index), 0) + 1
         self.thread.waits = None
         self.emit(Kind.WAIT, barrier, self._element(index), phase)
         return True
@@ -427,7 +510,23 @@ class Step:
     def phase_ready(self, barrier: int, index: int) -> bool:
         """Whether a wait would not sleep; records nothing."""
         bars = self.state.barriers[barrier]
-        return bars.completed[index] > bars.observed.get((self.tid, index), 0)
+        return bars.completed[index] > self._observer(bars, index)[1]
+
+    def _observer(self, bars: states.Barriers, index: int) -> tuple[Any, int]:
+        """Who waits, and how many phases it has observed.
+
+        A warp has its warpgroup's count and its own, over all `warp_map`s.
+        """
+        notes, observed = self.thread.notes, bars.observed
+        warp = notes.get("warp")
+        if warp is not None:
+            seen = observed.get((warp[0], index), 0) + observed.get((warp, index), 0)
+            return warp, seen
+        seen = observed.get((self.tid, index), 0)
+        for number in range(notes.get("warps", 0)):
+            alone = observed.get(((self.tid, number), index), 0)
+            seen = max(seen, observed.get((self.tid, index), 0) + alone)
+        return self.tid, seen
 
     # -- semaphores ----------------------------------------------------------
 
@@ -455,9 +554,9 @@ class Step:
 
     # -- asynchronous operations ---------------------------------------------
 
-    def fence(self) -> None:
-        """Makes stores before it visible to the asynchronous proxy."""
-        self.emit(Kind.FENCE)
+    def fence(self, scope: int = 0) -> None:
+        """Makes stores before it visible to the asynchronous proxy (0: of SMEM)."""
+        self.emit(Kind.FENCE, aux=scope)
 
     def commit(self, family: str) -> None:
         """Closes a group over this family's operations issued since the last one."""

@@ -67,11 +67,11 @@ class CellRecorder:
     """The one recording that a notebook may have open, tied to the cell that opened it.
 
     Args:
-      show: Called with the finished recording, its options, and what stopped it if
-        anything but the cell's own error did.
+      show: Called with the finished recording, its options, the cell's own error if
+        there was one, and what else stopped the recording, if anything did.
     """
 
-    def __init__(self, show: Callable[[Any, Any, Any], None]) -> None:
+    def __init__(self, show: Callable[[Any, Any, Any, Any], None]) -> None:
         self._show = show
         self._running: list[Any] = []  # the cells being run, outermost first
         self._owner: Any = None
@@ -125,4 +125,4 @@ class CellRecorder:
         except BaseException as raised:
             # An event's callback may not raise: IPython would show it as a crash.
             stopped = raised if raised is not error else None
-        self._show(recording, arguments, stopped)
+        self._show(recording, arguments, error, stopped)

@@ -160,16 +160,24 @@ class PallasDebugMagics(Magics):
         # A returned trace is displayed by the shell, where it is the cell's value.
         return None if parsed.quiet else trace
 
-    def _finish(self, recording: Any, parsed: Any, error: Any) -> None:
-        """Binds and shows what a cell recorded, once."""
+    def _finish(self, recording: Any, parsed: Any, error: Any, stopped: Any) -> None:
+        """Binds and shows what a cell recorded, once.
+
+        Args:
+          recording: The closed recording.
+          parsed: The options of the magic.
+          error: What ended the cell; the shell has shown it.
+          stopped: What stopped the recording beside that.
+        """
         trace = recording.trace
         self._bind(trace, parsed)
-        if error is not None:
-            self._show_error(error)
-        self._show(trace, parsed)
+        if stopped is not None:
+            self._show_error(stopped)
+        if trace.launches or (error is None and stopped is None):
+            self._show(trace, parsed)
 
     def _show_error(self, error: BaseException) -> None:
-        """Shows why the recording stopped; the cell's own error has been shown."""
+        """Shows why the recording stopped."""
         if isinstance(error, errors.PallasDebugError):
             print(error.render())
         else:

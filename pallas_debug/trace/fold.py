@@ -115,6 +115,23 @@ def _history(trace: Trace, buffer: Any) -> History:
     return kept[root]
 
 
+def _touches(trace: Trace, root: int) -> np.ndarray:
+    """Events that change a memory; the birth of a buffer in living memory does not."""
+    found = trace.caches.get("touches")
+    if found is None:
+        columns = trace.columns
+        second = np.array([row.alias >= 0 for row in trace.buffer_rows], bool)
+        seqs = np.flatnonzero(np.isin(columns.kind, TOUCHING))
+        objects = columns.object[seqs]
+        changes = ~(second[objects] & (columns.kind[seqs] == Kind.ALLOC))
+        seqs, owners = seqs[changes], roots(trace)[objects[changes]]
+        order = np.argsort(owners, kind="stable")
+        starts = np.searchsorted(owners[order], np.arange(len(second) + 1))
+        found = trace.caches["touches"] = seqs[order], starts
+    seqs, starts = found
+    return seqs[starts[root] : starts[root + 1]]
+
+
 class History:
     """All changes of one piece of memory, with keyframes."""
 
@@ -127,11 +144,8 @@ class History:
                 value=self.row.name,
                 accepted="a buffer that has values",
             )
-        columns = trace.columns
-        mine = np.isin(columns.object, np.flatnonzero(roots(trace) == root))
-        self.seqs = np.flatnonzero(mine & np.isin(columns.kind, TOUCHING))
-        self.seqs = self.seqs[[not self._is_second_alloc(int(s)) for s in self.seqs]]
-        self.whole = np.array([self._sets_all(int(seq)) for seq in self.seqs], bool)
+        self.seqs = _touches(trace, root)
+        self.whole = self._whole()
         size = math.prod(self.row.shape) * (
             2 + dtypes.numpy_dtype(self.row.dtype).itemsize
         )
@@ -139,18 +153,17 @@ class History:
         self.stride = max(KEYFRAME_EVENTS, len(self.seqs) // frames + 1)
         self.frames: dict[int, tuple[np.ndarray, ...]] = {}
 
-    def _is_second_alloc(self, seq: int) -> bool:
-        """Whether it is the birth of a buffer in memory that was there before."""
+    def _whole(self) -> np.ndarray:
+        """Which changes set all elements, so that no earlier one matters."""
         columns = self.trace.columns
-        row = self.trace.buffer_rows[columns.object[seq]]
-        return columns.kind[seq] == Kind.ALLOC and row.alias >= 0
-
-    def _sets_all(self, seq: int) -> bool:
-        columns = self.trace.columns
-        if columns.kind[seq] == Kind.ALLOC:
-            return True
-        region = self.trace.region(int(columns.region[seq]))
-        return columns.kind[seq] != Kind.PAD and region.covers(self.row.shape)
+        kinds = columns.kind[self.seqs]
+        regions, which = np.unique(columns.region[self.seqs], return_inverse=True)
+        covers = [
+            number >= 0 and self.trace.region(number).covers(self.row.shape)
+            for number in regions.tolist()
+        ]
+        writes = (kinds != Kind.PAD) & np.array(covers, bool)[which]
+        return (kinds == Kind.ALLOC) | writes
 
     def at(self, at: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Copies of values, initialized, recorded before event `at`."""

@@ -24,7 +24,7 @@ from pallas_debug.trace.schema import Kind
 if TYPE_CHECKING:
     from pallas_debug.trace.trace import Trace
 
-SYNC = (Kind.SPAWN, Kind.ARRIVE, Kind.WAIT, Kind.SIGNAL, Kind.JOIN)
+SYNC = (Kind.SPAWN, Kind.ARRIVE, Kind.LAND, Kind.WAIT, Kind.SIGNAL, Kind.JOIN)
 EDGE_KINDS = ("spawn", "barrier", "semaphore", "join")
 
 
@@ -150,7 +150,7 @@ class _Knowledge:
         is_barrier: bool,
     ) -> None:
         """A release is kept; a wait takes those up to the phase that it observed."""
-        if kind == Kind.ARRIVE:
+        if kind in (Kind.ARRIVE, Kind.LAND):
             self._releases.setdefault(key, []).append((aux + 1, seq, *who))
         elif kind == Kind.SIGNAL:
             self._releases.setdefault(key, []).append((0, seq, *who))

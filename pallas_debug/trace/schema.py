@@ -36,6 +36,7 @@ class Kind(IntEnum):
     ASSERT = 18
     STUB = 19
     PAD = 20
+    LAND = 21
 
 
 KIND_MEANINGS: dict[Kind, str] = {
@@ -54,7 +55,8 @@ KIND_MEANINGS: dict[Kind, str] = {
     Kind.BLOCK: "the thread sleeps: its next instruction waits for `object`; aux = "
     "phase or units needed, or the agent thread for joins (object -1)",
     Kind.SIGNAL: "semaphore `object` is increased by aux",
-    Kind.FENCE: "stores before it become visible to the asynchronous proxy; aux = 0",
+    Kind.FENCE: "aux = 0: SMEM stores before it become visible to the asynchronous "
+    "proxy; 1: TMEM stores before it are complete; 2: TMEM loads before it are",
     Kind.COMMIT: "asynchronous operations so far form group aux of this thread",
     Kind.JOIN: "`object` (an agent thread) is known to have finished; aux = 1 when "
     "only its reads are",
@@ -63,6 +65,9 @@ KIND_MEANINGS: dict[Kind, str] = {
     Kind.ASSERT: "debug_check; aux = 1 if it held; region = -1",
     Kind.STUB: "an unsupported op was skipped, its results are unset",
     Kind.PAD: "`region` of `object` lies past the end of its array: padding, unset",
+    Kind.LAND: "a block's part of a copy for several blocks has come in at `region` of "
+    "barrier `object`: no arrival, but what a wait for the phase comes after; aux = "
+    "phases completed before it",
 }
 
 

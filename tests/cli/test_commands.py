@@ -48,6 +48,7 @@ def test_wrong_target_is_refused_with_what_would_be_right(cases, text, said):
 def test_usage_errors_have_code_two(capsys):
     assert cli.main(["nonsense"]) == 2
     assert cli.main(["check", "no_such_file.py"]) == 2
+    assert cli.main(["view", "no_such_file.pldb"]) == 2
     assert cli.main(["run", "--cores", "0", "x.py"]) == 2
     assert "not a positive integer" in capsys.readouterr().err
 

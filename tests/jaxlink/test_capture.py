@@ -88,6 +88,11 @@ def test_call_describes_the_launch():
     assert call.loc.function == "blocked"
 
 
+def test_kernel_keeps_its_name_under_vmap():
+    _, (call,) = captured(jax.vmap(launches.on_gpu), launches.array())
+    assert call.name == "double"
+
+
 def test_params_of_one_equation_are_one_object_in_every_iteration():
     fn = functools.partial(launches.PROGRAMS["while"], launches.generic)
     _, calls = captured(fn, launches.array())

@@ -6,7 +6,14 @@ import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
-from jaxlink.test_evaluate import agree, agree_elementwise
+from jax.experimental import pallas as pl
+from jaxlink.test_evaluate import (
+    agree,
+    agree_elementwise,
+    assert_same,
+    call,
+    pure_of,
+)
 
 FLOATS = [jnp.float32, jnp.bfloat16]
 INTEGERS = [jnp.int32, jnp.uint32]
@@ -204,6 +211,20 @@ def test_floor_division_of_indices(divisor):
     x = np.arange(-9, 9, dtype=np.int32)
     agree(lambda x: (x // divisor, x % divisor), x)
     agree(lambda x: (x // divisor, x % divisor), jnp.int32(-7))
+
+
+@pytest.mark.parametrize("approx", [False, True])
+def test_reciprocal_of_pallas(approx):
+    x = floats(jnp.float32)
+
+    def fn(x):
+        return pl.reciprocal(x, approx=approx)
+
+    equation = jax.make_jaxpr(fn)(x).eqns[-1]
+    want = np.asarray(jax.jit(fn)(x))
+    for exact in (False, True):
+        (got,) = call(pure_of(equation, exact), [x])
+        assert_same(got, want)
 
 
 def test_complex():

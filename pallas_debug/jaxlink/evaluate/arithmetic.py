@@ -5,6 +5,7 @@ rule follows XLA. Values of rank 0 get expressions of their own: a ufunc on a Nu
 scalar costs 1 to 2 microseconds, an operator or a conditional under 0.1.
 """
 
+import ml_dtypes
 import numpy as np
 
 from pallas_debug.ir.pure import Pure
@@ -57,6 +58,15 @@ def _divide_floats(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | 
     inverse = above.shape != () and below.shape == () and above.dtype.kind == "f"
     quotient = "({0} * (ONE / {1}))" if inverse else "({0} / {1})"
     return elementwise(quotient)(params, in_avals, out_avals)
+
+
+def _reciprocal(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
+    """The approximate one is computed in bfloat16, as Pallas lowers it on a CPU."""
+    if not params["approx"]:
+        return elementwise("(ONE / {0})")(params, in_avals, out_avals)
+    env = {"ONE": ml_dtypes.bfloat16(1), "SHORT": np.dtype(ml_dtypes.bfloat16)}
+    env["T"] = out_avals[0].dtype
+    return Pure(expr="(ONE / {0}.astype(SHORT)).astype(T)", env=env)
 
 
 def _divide_signed(a, b):
@@ -259,7 +269,7 @@ RULES: dict[str, Rule] = {
     "round": _round,
     "rsqrt": elementwise("(ONE / np.sqrt({0}))"),
     "logistic": elementwise("(ONE / (ONE + np.exp(-{0})))"),
-    "reciprocal": elementwise("(ONE / {0})"),
+    "reciprocal": _reciprocal,
     "atan2": elementwise("np.arctan2({0}, {1})"),
     "nextafter": elementwise("np.nextafter({0}, {1})"),
     "is_finite": elementwise("np.isfinite({0})"),

@@ -2,6 +2,7 @@
 
 from pallas_debug.machine.rules import gpu as gpu
 from pallas_debug.machine.rules import grid as grid
+from pallas_debug.machine.rules import grid_windows as grid_windows
 from pallas_debug.machine.rules import pallas as pallas
 from pallas_debug.machine.rules import pallas_semaphores as pallas_semaphores
 from pallas_debug.machine.rules import scope as scope

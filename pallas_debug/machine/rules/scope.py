@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pallas_debug import ir
+from pallas_debug.machine import peers
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step
 
@@ -12,31 +13,32 @@ from pallas_debug.machine.step import Step
 @rule("scope.alloc")
 def alloc(m: Step, *, decls: tuple[ir.Buffer, ...], users: int) -> Any:
     """New buffers; the first of `users` threads allocates, the others join it."""
-    if users == 1:
-        held = [m.alloc(decl) for decl in decls]
+    thread = m.thread
+    if users == 1 and thread.block.cluster not in m.state.clusters:
+        held = [peers.new(m, decl) for decl in decls]
     else:
-        thread = m.thread
         count = thread.counters.get(m.pc, 0)
         thread.counters[m.pc] = count + 1
-        shared = thread.block.shared
-        entry = shared.get((m.pc, count))
-        if entry is None:
-            entry = shared[(m.pc, count)] = [[m.alloc(d) for d in decls], users]
-        held = entry[0]
+        key = (m.pc, count)
+        if users == 1:
+            key += (thread.notes.get("index", -1),)
+        held = peers.shared(m, thread.block, key, decls, users)[0]
     return held[0] if len(held) == 1 else tuple(held)
 
 
 @rule("scope.free")
 def free(m: Step, *held: int, users: int) -> None:
     """Ends the buffers when the last of `users` threads leaves."""
-    if users > 1:
-        shared = m.thread.block.shared
-        for key, entry in shared.items():
+    block = m.thread.block
+    in_cluster = block.cluster in m.state.clusters
+    if users > 1 or in_cluster:
+        for key, entry in reversed(block.shared.items()):
             if entry[0] == list(held):
                 entry[1] -= 1
                 if entry[1] > 0:
                     return
-                del shared[key]
+                if not in_cluster:  # where another block may still look for it
+                    del block.shared[key]
                 break
     for number in held:
         m.free(number)

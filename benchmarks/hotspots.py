@@ -1,0 +1,95 @@
+"""Where a recording spends its time: cProfile of the second call.
+
+    python benchmarks/hotspots.py c 1024 [--engine ours-none] [--top 15]
+
+Prints the functions by their own time, then the same grouped by module, then how long
+the same call takes without the profiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import collections
+import pathlib
+import pstats
+import sys
+import time
+
+import engines
+import tables
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def where(file: str) -> str:
+    """A file without the folders of this machine."""
+    if file.startswith(str(ROOT)):
+        return str(pathlib.Path(file).relative_to(ROOT))
+    return file.rpartition("site-packages/")[2].rpartition("lib/")[2]
+
+
+def profile(call: object) -> list[tuple[str, str, int, float, float]]:
+    """`(module, function, calls, own, cumulative)` by own time."""
+    profiler = cProfile.Profile()
+    profiler.runcall(call)
+    rows = []
+    for (file, line, name), (_, calls, own, total, _) in pstats.Stats(
+        profiler
+    ).stats.items():
+        module = "built-in" if file == "~" else f"{where(file)}:{line}"
+        rows.append((module, name, calls, own, total))
+    return sorted(rows, key=lambda row: -row[3])
+
+
+def main() -> None:
+    """Profiles one kernel at one grid size."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("kernel", choices=list(engines.KERNELS))
+    parser.add_argument("blocks", type=int)
+    parser.add_argument("--engine", choices=list(engines.OURS), default="ours")
+    parser.add_argument("--top", type=int, default=15)
+    chosen = parser.parse_args()
+
+    sys.path.insert(0, str(ROOT))
+    import cell
+    import kernels
+
+    case = kernels.build(chosen.kernel, chosen.blocks, False)
+    call = cell.ours(case, engines.OURS[chosen.engine])
+    cell.timed(call, case)
+    start = time.perf_counter()
+    _, events = call()
+    plain = time.perf_counter() - start
+    rows = profile(call)
+    whole = sum(row[3] for row in rows)
+    modules = collections.Counter()
+    for module, _, _, own, _ in rows:
+        modules[module.rpartition(":")[0] or module] += own
+
+    head = [["own", "share", "cumulative", "calls", "function", "where"]]
+    body = [
+        [
+            tables.duration(own),
+            f"{own / whole:.0%}",
+            tables.duration(total),
+            f"{calls:,}",
+            name[-50:],
+            module,
+        ]
+        for module, name, calls, own, total in rows[: chosen.top]
+    ]
+    print(f"{chosen.kernel} {chosen.blocks} {chosen.engine}: {events:,} events,")
+    print(f"{tables.duration(plain)} plain, {tables.duration(whole)} profiled\n")
+    print(tables.grid(head + body), "\n")
+    body = [
+        [tables.duration(own), f"{own / whole:.0%}", module]
+        for module, own in modules.most_common(chosen.top)
+    ]
+    print(tables.grid([["own", "share", "module"], *body]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Block windows: fetches, write-backs, views. The grid's pipeline, one copy at a time.
+
+A window is the on-chip copy of a block. It is kept while the block stays the same, as
+on a TPU; JAX's plain interpreter reads and writes every window at every grid point,
+which differs where windows share memory (`again`) or an output is come back to
+(`refetch`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.machine.memory import Window
+from pallas_debug.machine.places import scalar
+from pallas_debug.machine.rules.registry import rule
+from pallas_debug.machine.step import Step
+from pallas_debug.trace.schema import Kind
+
+Box = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+class Held(NamedTuple):
+    """A window: its block in the array, its buffer, the array, the grid point."""
+
+    box: Box
+    window: int
+    array: int
+    block: int
+
+
+@rule("window.fetch")
+def fetch(
+    m: Step,
+    array: int,
+    *indices: Any,
+    slot: int,
+    decl: ir.Buffer,
+    dims: tuple,
+    again: int | None = None,
+    stored: bool = False,
+) -> int:
+    """The window of an input; copied in when the block changes.
+
+    `again` is the slot of an output with the same memory: its window is written back
+    first, and the input is copied in at every grid point. `stored`: the kernel writes
+    to the window, so that it goes back to the array, too.
+    """
+    box = _box(dims, indices)
+    held = m.thread.notes.get(("window", slot))
+    if held is not None and held.box == box and again is None:
+        return held.window
+    if again is not None:
+        _flush(m, again)
+    _drop_window(m, slot, stored)
+    window = _load(m, array, decl, *box)
+    m.thread.notes[("window", slot)] = Held(box, window, array, m.bid)
+    return window
+
+
+@rule("window.output")
+def output(
+    m: Step,
+    array: int,
+    *indices: Any,
+    slot: int,
+    decl: ir.Buffer,
+    dims: tuple,
+    refetch: bool,
+    preload: bool,
+) -> int:
+    """The window of an output; the old one is written back when the block changes.
+
+    `refetch`: a block that is come back to is copied in again; otherwise it starts
+    unset, as on a TPU. `preload`: the array shares an input's memory; it is written
+    back and copied in at every grid point.
+    """
+    box = _box(dims, indices)
+    held = m.thread.notes.get(("window", slot))
+    if held is not None and held.box == box and not preload:
+        return held.window
+    _flush(m, slot)
+    if preload or (refetch and _is_seen(m, slot, dims, box)):
+        window = _load(m, array, decl, *box)
+    else:
+        window = m.alloc(decl, role="window")
+    m.thread.notes[("window", slot)] = Held(box, window, array, m.bid)
+    return window
+
+
+@rule("window.flush")
+def flush(
+    m: Step, *, slots: tuple[int, ...], inputs: tuple[int, ...], stored: tuple[int, ...]
+) -> None:
+    """The end of the grid: outputs and stored inputs go back, windows are freed."""
+    for slot in slots:
+        _flush(m, slot)
+    for slot in inputs:
+        _drop_window(m, slot, slot in stored)
+
+
+@rule("window.view")
+def view(m: Step, array: int, *indices: Any, dims: tuple) -> Window:
+    """The block as a part of the array itself: no copy (Triton)."""
+    origin, sizes = _box(dims, indices)
+    squeezed = tuple(d for d, dim in enumerate(dims) if dim[0] == "squeezed")
+    return Window(array, origin, sizes, squeezed)
+
+
+def _is_seen(m: Step, slot: int, dims: tuple, box: Box) -> bool:
+    """Whether a part of an output's block was in a window before; remembers it."""
+    notes = m.thread.notes
+    if all(dim[0] in ("blocked", "squeezed") for dim in dims):
+        # Blocks of one size are the same or apart.
+        key = ("seen", slot, box)
+        seen = key in notes
+        notes[key] = True
+        return seen
+    boxes = notes.get(("boxes", slot), ())
+    notes[("boxes", slot)] = (*boxes, box)
+    return any(_overlap(box, other) for other in boxes)
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return all(
+        first < other + size and other < first + length
+        for first, length, other, size in zip(*a, *b, strict=True)
+    )
+
+
+def _drop_window(m: Step, slot: int, stored: bool) -> None:
+    if stored:
+        _flush(m, slot)
+        return
+    held = m.thread.notes.pop(("window", slot), None)
+    if held is not None:
+        m.free(held.window)
+
+
+def _flush(m: Step, slot: int) -> None:
+    """Writes a window back in the name of the grid point that had it last."""
+    held = m.thread.notes.pop(("window", slot), None)
+    if held is None:
+        return
+    now, m.bid = m.bid, held.block
+    origin, sizes = held.box
+    decl = m.memory(held.window).decl
+    filled = tuple(sizes[d] for d in decl.params["kept"])
+    target = m.whole(Window(held.array, origin, sizes, ()))
+    if filled == decl.shape:
+        place = m.place(target)
+        m.unload(held.window, held.array, m.all_of(filled), place)
+    else:
+        part = Window(held.window, (0,) * len(filled), filled, ())
+        m.write(target, np.reshape(m.read(m.whole(part)), sizes))
+        m.free(held.window)
+    m.bid = now
+
+
+def _box(dims: tuple, indices: tuple) -> Box:
+    """First element and size of the block in each dimension of the array.
+
+    A dim is `("blocked", size)`, `("squeezed",)`, `("element", size, low padding)` or
+    `("bounded", most)`, whose index is a start and a size.
+    """
+    function, fixed = _box_function(dims)
+    if fixed is None:
+        return function(*map(scalar, indices))
+    return function(*map(scalar, indices)), fixed
+
+
+@cache
+def _box_function(dims: tuple) -> tuple[Any, tuple[int, ...] | None]:
+    """A function of the indices to the origin; the sizes too if they vary."""
+    names, origin, sizes = [], [], []
+    for d, dim in enumerate(dims):
+        names.append(f"i{d}")
+        if dim[0] == "bounded":
+            names.append(f"n{d}")
+        scale = f" * {dim[1]}" if dim[0] == "blocked" else ""
+        shift = f" - {dim[2]}" if dim[0] == "element" else ""
+        origin.append(f"i{d}{scale}{shift}, ")
+        sizes.append(f"n{d}" if dim[0] == "bounded" else 1 if len(dim) == 1 else dim[1])
+    text = f"({''.join(origin)})"
+    varies = any(dim[0] == "bounded" for dim in dims)
+    if varies:
+        text = f"({text}, ({''.join(f'{size}, ' for size in sizes)}))"
+    function = eval(f"lambda {', '.join(names)}: {text}")
+    return function, None if varies else tuple(sizes)
+
+
+def _load(m: Step, array: int, decl: ir.Buffer, origin: tuple, sizes: tuple) -> int:
+    """Copies a block in; what lies outside the array is padding and stays unset."""
+    ref = Window(array, origin, sizes, ())
+    limits = m.data(array).shape
+    target = m.whole(ref)
+    place = m.place(target)
+    if place.fast and math.prod(sizes) == math.prod(decl.shape):
+        return m.load(array, decl, place, m.all_of(decl.shape))
+    number = m.alloc(decl, role="window")
+    value = m.read(target)
+    inside, starts = [], []
+    for start, size, limit in zip(origin, sizes, limits, strict=True):
+        first, last = max(start, 0), min(start + size, limit)
+        starts.append(first - start)
+        inside.append(max(last - first, 0))
+    if min(inside, default=1) > 0:
+        part = tuple(slice(s, s + n) for s, n in zip(starts, inside, strict=True))
+        _write_part(m, number, sizes, starts, inside, np.asarray(value)[part])
+    if tuple(inside) != tuple(sizes):
+        _pad(m, number, sizes, starts, inside)
+    return number
+
+
+def _write_part(m, window, sizes, starts, inside, value) -> None:  # noqa: ANN001
+    """Writes a box of the window given in the array's dimensions."""
+    ref = Window(window, *_drop(m, window, sizes, starts, inside), ())
+    m.write(m.whole(ref), np.reshape(value, ref.sizes))
+
+
+def _drop(m, window, sizes, starts, inside):  # noqa: ANN001, ANN202
+    """The same box without the squeezed dimensions, which the window lacks."""
+    shape = m.data(window).shape
+    if len(shape) == len(sizes):
+        return tuple(starts), tuple(inside)
+    kept = m.memory(window).decl.params["kept"]
+    return tuple(starts[d] for d in kept), tuple(inside[d] for d in kept)
+
+
+def _pad(m, window, sizes, starts, inside) -> None:  # noqa: ANN001
+    """Records the parts of a window that no element of the array fills."""
+    starts, inside = _drop(m, window, sizes, starts, inside)
+    shape = m.data(window).shape
+    for d, (start, count) in enumerate(zip(starts, inside, strict=True)):
+        for first, size in ((0, start), (start + count, shape[d] - start - count)):
+            if size > 0:
+                row = [0]
+                for e, limit in enumerate(shape):
+                    row += (first, size, 1) if e == d else (0, limit, 1)
+                m.emit(Kind.PAD, window, m.writer.region(tuple(row)))

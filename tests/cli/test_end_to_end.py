@@ -1,0 +1,64 @@
+"""`pallas-debug` over real kernels, in processes of its own."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import jax
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+# JAX 0.10.2 and 0.11.0 lower scratch operands over a mesh.
+LOWERS_SCRATCH = jax.version.__version_info__[:3] < (0, 11, 1)
+
+REFUSED = {
+    "scalar_arguments.py": "PD301",
+    "dynamic_grid.py": "PD302",
+    "bool_slice_start.py": "PD303",
+    "lowered_scratch.py": None if LOWERS_SCRATCH else "PD304",
+    "int_slice_start.py": None,
+}
+
+
+def pallas_debug(*words):
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, "-m", "pallas_debug", *map(str, words)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=env,
+    )
+
+
+@pytest.mark.parametrize(("name", "code"), REFUSED.items(), ids=list(REFUSED))
+def test_check_finds_the_refusal_of_a_script_that_leaves_by_os_exit(name, code):
+    done = pallas_debug("check", "--json", HERE / "refused" / name)
+    assert done.stdout, done.stderr
+    facts = json.loads(done.stdout)
+    found = [one["code"] for one in facts["findings"] if one["code"][:3] == "PD3"]
+    assert found == ([code] if code else []), done.stderr
+    assert facts["script"]["how"] == "os._exit"
+    assert done.returncode == (1 if code else 0)
+    # JAX refuses to lower; what JAX refuses to run, we run anyway.
+    assert ("refused" in done.stderr) == (code == "PD304")
+
+
+def test_demo_records_a_shipped_kernel_and_gets_the_right_product():
+    done = pallas_debug("demo")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "finished" in done.stdout
+    assert float(done.stdout.split()[-1]) < 0.1
+
+
+def test_saved_trace_is_shown_as_the_run_was(tmp_path):
+    path = tmp_path / "run.pldb"
+    script = HERE / "refused" / "int_slice_start.py"
+    run = pallas_debug("run", "--save", path, script)
+    view = pallas_debug("view", path, "--text")
+    assert view.returncode == 0, view.stderr
+    assert view.stdout.splitlines()[:5] == run.stdout.splitlines()[1:6]
