@@ -4,8 +4,6 @@
 last line is the most complete. A result that differs from NumPy's is no measurement.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json

@@ -4,8 +4,6 @@ This module imports neither JAX nor pallas_debug, so that the script that starts
 measurements stays small.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -6,11 +6,9 @@ Prints the functions by their own time, then the same grouped by module, then ho
 the same call takes without the profiler.
 """
 
-from __future__ import annotations
-
 import argparse
-import cProfile
 import collections
+import cProfile
 import pathlib
 import pstats
 import sys

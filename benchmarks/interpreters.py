@@ -10,8 +10,6 @@ asked again at a larger one.
     python benchmarks/interpreters.py --kernels a,c --grids 4,64,1024 --json out.json
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

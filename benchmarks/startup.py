@@ -6,8 +6,6 @@ The target is under 0.2 s and no JAX; an interpreter that imports nothing is mea
 beside it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import pathlib

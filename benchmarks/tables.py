@@ -1,7 +1,5 @@
 """Prints measured cells as tables of plain text."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import engines

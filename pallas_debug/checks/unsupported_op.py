@@ -22,6 +22,7 @@ Add a rule with `@pallas_debug.extend.rule(op)`, or leave the op out while debug
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -31,6 +32,7 @@ from pallas_debug.checks import accesses
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace.schema import Kind
+from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 
 
@@ -47,17 +49,27 @@ def unsupported_op(trace: Trace) -> Iterator[Finding]:
             hint=errors.UnsupportedOp.hint.format(op=op),
         )
     for launch in trace.launches:
-        if launch.outcome.kind != "unsupported":
-            continue
-        events = launch.events
-        last = trace.events[events[-1]] if len(events) else None
-        yield Finding(
-            message=f"the recording of {launch.name} stopped: {launch.outcome.message}",
-            hint='trace with unsupported="stub" to skip the op',
-            severity=Severity.ERROR,
-            loc=last.loc if last else launch.loc,
-            launch=launch.number,
-            block=last.block if last else None,
-            threads=(last.thread.number,) if last else (),
-            events=(last.seq,) if last else (),
-        )
+        if launch.outcome.kind == "unsupported":
+            yield _stopped(trace, launch)
+
+
+def _stopped(trace: Trace, launch: RecordedLaunch) -> Finding:
+    """A launch that ended at an op without a rule, at the op's line."""
+    message = launch.outcome.message.partition("\n")[0].removeprefix("[PD901] ")
+    found = re.search(r"`([\w.]+)`", message)
+    op = found.group(1) if found else ""
+    last = trace.events[launch.last_event - 1] if len(launch.events) else None
+    after = last.column("instr") if last else 0
+    tape = launch.kernel.tape
+    stops = [number for number, instr in enumerate(tape) if instr.op == op]
+    stops = [number for number in stops if number > after] or stops
+    return Finding(
+        message=f"the recording of {launch.name} stopped: {message}",
+        hint=errors.UnsupportedOp.hint.format(op=op),
+        severity=Severity.ERROR,
+        loc=launch.kernel.loc_of(stops[0]) if stops else launch.loc,
+        launch=launch.number,
+        block=last.block if last else None,
+        threads=(last.thread.number,) if last else (),
+        events=(last.seq,) if last else (),
+    )

@@ -17,6 +17,7 @@ from pallas_debug.jaxlink import (
     blocks,
     control,
     locations,
+    privates,
     refs,
     translate,
     versions,
@@ -215,8 +216,9 @@ def _facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
 
 def _written(body: Any) -> set[int]:
     """Positions of the references that the body stores into."""
-    stores = ("WriteEffect", "AccumEffect")
-    variables = {e.input for e in body.effects if type(e).__name__ in stores}
+    types = privates.state_types
+    stores = (types.WriteEffect, types.AccumEffect)
+    variables = {e.input for e in body.effects if isinstance(e, stores)}
     return {i for i, v in enumerate(body.invars) if v in variables}
 
 

@@ -44,6 +44,7 @@ class Lowering:
       call: The launch as captured.
       backend: `mosaic_gpu | tpu | triton | generic`.
       exact: Pure ops are evaluated as op-by-op JAX.
+      axes: Coordinates on axes of a part of the kernel: the warps of a warpgroup.
       grid_ids: Registers of the grid coordinates where a loop over the grid keeps them.
       used: Variables that some equation reads, of the jaxprs entered so far.
       agents: Routines of asynchronous ops, appended when the body is done.
@@ -61,6 +62,7 @@ class Lowering:
         self.registers = 0
         self.grid_ids: tuple[ir.Operand, ...] | None = None
         self.vmapped: tuple[int, ...] = ()
+        self.axes: dict[Any, ir.Operand] = {}
         self.grid: ir.Grid = ir.Grid()
         self.agents: list[Callable[[], None]] = []
         self.loc = self.start_loc = self.add_loc(call.loc)

@@ -32,6 +32,14 @@ SCAN_HAS_FT = JAX >= (0, 11, 0)
 MPMD_MAP_HAS_SCRATCH_REFUSAL = JAX >= (0, 11, 1)
 """Lowering an `mpmd_map` with scratch operands for CUDA is refused."""
 
+# --- primitives inside kernels ------------------------------------------------------
+
+WAIT_COUNTS_ARE_PARAMS = JAX >= (0, 11, 2)
+"""`wait_smem_to_gmem` and `wgmma_wait` have `n` as a param, no longer as operand."""
+
+COPIES_SAY_HAS_BARRIER = JAX >= (0, 11, 1)
+"""`copy_gmem_to_smem` may lack a barrier and then says so; before, it has one."""
+
 
 def open_jaxpr(jaxpr: Any) -> tuple[Any, Sequence[Any]]:
     """The equations' owner and the constants of a jaxpr of either kind."""

@@ -40,6 +40,10 @@ class Plan:
         self, shape: tuple[int, ...], dtype: np.dtype, ref: Any, dyn: Sequence[Any]
     ) -> Place:
         """Computes the place; `dyn` are the values of the traced operands in order."""
+        if not self.steps and type(ref) is not int and not ref.squeezed:
+            plain = _plain(ref, shape)
+            if plain is not None:
+                return plain
         box = _Box.whole(shape) if type(ref) is int else _Box.window(ref)
         values = iter(dyn)
         for number, step in enumerate(self.steps):
@@ -59,6 +63,19 @@ class Plan:
                 rest = _bind(self.steps[number:], values)
                 return _elements(shape, dtype, box, rest)
         return box.place(shape)
+
+
+def _plain(ref: Window, shape: tuple[int, ...]) -> Place | None:
+    """A window that lies inside its buffer: the common case, without detours."""
+    row, index = [BOX], []
+    for start, size, limit in zip(ref.origin, ref.sizes, shape, strict=True):
+        if start < 0 or start + size > limit:
+            return None
+        row += (start, size, 1)
+        index.append(slice(start, start + size))
+    place = Place(tuple(row), ref.sizes)
+    place.index, place.fast = tuple(index), True
+    return place
 
 
 def _dynamic_slots(access: ir.Access) -> tuple[ir.Operand, ...]:

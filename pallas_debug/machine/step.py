@@ -77,6 +77,8 @@ class Step:
         self.full = False
         self._wholes: dict[tuple[int, ...], Plan] = {}
         self._alls: dict[tuple[int, ...], Place] = {}
+        self._unset: dict[int, np.ndarray] = {}
+        self.slots: dict[int, Any] = {}
         self.root = -1
         self.arguments: tuple[int, ...] = ()
         self.current: states.Thread | None = None
@@ -290,22 +292,25 @@ class Step:
         """Contents of a buffer, for rules that must look without touching."""
         return self.memory(ref).data
 
-    def alloc(
-        self, decl: ir.Buffer, role: str = "scratch", data: np.ndarray | None = None
-    ) -> int:
-        """A new buffer, barrier or semaphore array; uninitialized without `data`."""
-        if decl.is_sync:
-            return self._alloc_sync(decl)
-        if data is None:
-            dtype = dtype_of(decl.dtype)
-            data = np.full(decl.shape, self.fill(dtype), dtype)
-            if decl.params.get("union"):
-                data.view(np.uint8)[...] = 0xFF
+    def alloc(self, decl: ir.Buffer, role: str = "scratch") -> int:
+        """A new buffer, uninitialized, or a new array of barriers or semaphores."""
+        unset = self._unset.get(id(decl))
+        if unset is None:
+            if decl.is_sync:
+                return self._alloc_sync(decl)
+            unset = self._unset[id(decl)] = self._template(decl)
         number = self._buffer(decl, role)
-        self.state.memory[number] = Memory(number, data, decl)
-        nbytes = math.prod(decl.shape) * dtype_of(decl.dtype).itemsize
-        self.emit(ALLOC, number, aux=min(nbytes, 2**31 - 1))
+        self.state.memory[number] = Memory(number, unset.copy(), decl)
+        self.emit(ALLOC, number, aux=min(unset.nbytes, 2**31 - 1))
         return number
+
+    def _template(self, decl: ir.Buffer) -> np.ndarray:
+        """What a new buffer of this declaration holds."""
+        dtype = dtype_of(decl.dtype)
+        data = np.full(decl.shape, self.fill(dtype), dtype)
+        if decl.params.get("union"):
+            data.view(np.uint8)[...] = 0xFF
+        return data
 
     def _alloc_sync(self, decl: ir.Buffer) -> int:
         count = math.prod(decl.shape)
@@ -352,16 +357,18 @@ class Step:
 
     def discard(self, number: int) -> None:
         """Forgets the contents of a freed buffer."""
-        self.state.memory.pop(number, None)
-        self.state.barriers.pop(number, None)
-        self.state.semaphores.pop(number, None)
+        memory = self.state.memory.pop(number, None)
+        if memory is not None and memory.data is NO_DATA:
+            self.state.barriers.pop(number, None)
+            self.state.semaphores.pop(number, None)
 
     # -- threads -------------------------------------------------------------
 
     @property
     def thread(self) -> states.Thread:
         """The thread that executes."""
-        return self.state.threads[self.tid]
+        assert self.current is not None
+        return self.current
 
     def grid_next(self, rank: int) -> tuple | None:
         """Enters the next grid point of a core; its coordinates, None at the end."""

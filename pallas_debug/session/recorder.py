@@ -44,10 +44,17 @@ class Recorder:
             device=call.device,
             chip=self.options.chip or default_chip(kernel.backend),
         )
-        done = machine.run(launch, self.writer, self.options, program=program)
+        with self._denormals():
+            done = machine.run(launch, self.writer, self.options, program=program)
         if done.record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
         return done.results()
+
+    def _denormals(self) -> Any:
+        """Subnormal numbers flushed to zero, as XLA does on a CPU."""
+        from pallas_debug.jaxlink.evaluate import flushing_denormals
+
+        return flushing_denormals()
 
     def lowered(self, call: Any) -> None:
         """Notes a launch that JAX only lowers: static facts, no event."""

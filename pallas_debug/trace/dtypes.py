@@ -16,6 +16,10 @@ BARRIER_BYTES = 8
 SEMAPHORE_BYTES = 4
 SMALL = "bfloat16 int1 int2 int4 uint1 uint2 uint4"
 EIGHTS = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu"
+PLAIN = frozenset(
+    ["bool", "complex64", "complex128", "float16", "float32", "float64"]
+    + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
 EXTENDED = frozenset(
     [
         *SMALL.split(),
@@ -25,6 +29,11 @@ EXTENDED = frozenset(
 )
 
 
+def is_number(name: str) -> bool:
+    """Whether a dtype of this name can be stored."""
+    return name in PLAIN or name in EXTENDED
+
+
 @cache
 def numpy_dtype(name: str) -> np.dtype:
     """The dtype that a name stands for; `TypeError` for an unknown one."""
@@ -32,10 +41,9 @@ def numpy_dtype(name: str) -> np.dtype:
         import ml_dtypes
 
         return np.dtype(getattr(ml_dtypes, name))
-    dtype = np.dtype(name)
-    if dtype.kind not in "biufc":
-        raise TypeError(f"{name!r} is no dtype of numbers")
-    return dtype
+    if name not in PLAIN:  # NumPy would parse structures and comma lists
+        raise TypeError(f"{name[:40]!r} is no dtype of numbers")
+    return np.dtype(name)
 
 
 def is_sync(name: str) -> bool:

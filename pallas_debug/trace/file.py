@@ -22,7 +22,7 @@ from pallas_debug import errors
 from pallas_debug.trace import kernels, schema
 from pallas_debug.trace.columns import Columns, launch_column
 from pallas_debug.trace.container import Packer, Unpacker, count_of, decompress
-from pallas_debug.trace.dtypes import numpy_dtype
+from pallas_debug.trace.dtypes import is_number, numpy_dtype
 from pallas_debug.trace.regions import Regions
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
@@ -131,7 +131,7 @@ def _payloads(packer: Packer, payloads: Sequence[np.ndarray]) -> dict[str, Any]:
     rows: list[tuple[int, int, int]] = []
     for value in payloads:
         array = np.asarray(value)
-        if array.dtype.hasobject or array.dtype.kind in "USMm":
+        if not is_number(array.dtype.name):
             array = np.frombuffer(str(array).encode(), np.uint8)
         array = array.astype(array.dtype.newbyteorder("<"), copy=False)
         dtype = dtypes.setdefault(array.dtype.name, len(dtypes))

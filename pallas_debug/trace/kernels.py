@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.trace.dtypes import numpy_dtype
 
 TEXT_LIMIT = 200
 CLASSES: dict[str, type] = {
@@ -82,8 +83,14 @@ def _validate(kernel: ir.Kernel) -> None:
         raise ValueError("an instruction lies in no scope")
 
 
+class Described(str):
+    """Short text that stands for what was not saved; saved again, it stays that."""
+
+
 def encode(value: Any) -> Any:
     """Plain data as JSON; what is not plain becomes short text."""
+    if isinstance(value, Described):
+        return {"$": "text", "text": str(value)}
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, float)) and not isinstance(value, np.generic):
@@ -147,7 +154,7 @@ def decode(data: Any) -> Any:
     if tag == "float":
         return float(data["value"])
     if tag == "text":
-        return str(data["text"])
+        return Described(data["text"])
     if tag == "pairs":
         return MappingProxyType(dict(decode(data["items"])))
     if tag == "scalar":
@@ -156,13 +163,13 @@ def decode(data: Any) -> Any:
 
 
 def _scalar(dtype: str, text: str) -> Any:
-    """A NumPy scalar from its text; the text itself where NumPy knows no such dtype."""
+    """A NumPy scalar from its text; the text itself for another dtype."""
     if dtype == "bool":
         return np.bool_(text == "True")
     try:
-        kind = np.dtype(dtype)
+        kind = numpy_dtype(dtype)
     except TypeError:
         return text
-    if kind.kind in "iu":
+    if dtype.startswith(("int", "uint")):
         return kind.type(int(text))
     return kind.type(complex(text) if kind.kind == "c" else float(text))

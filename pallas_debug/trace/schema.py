@@ -187,9 +187,11 @@ class Outcome:
     """How a launch ended.
 
     `kind` is `finished | deadlock | truncated | interrupted | unsupported | skipped`
-    (`skipped`: seen but never run, e.g. only lowered). `message` says why in one
-    line; `waiting` lists `(thread, instr, object, region, needed)` of the threads that
-    still waited.
+    (`skipped`: seen but never run, e.g. only lowered), or `running` in a trace that is
+    cut inside the launch (`trace[:n]`). `message` says why in one line; `waiting` lists
+    `(thread, instr, object, region, needed)` of the threads that still waited: the
+    fourth is the element of the barrier or semaphore, or, where the object is -1, the
+    agent that is waited for.
     """
 
     kind: str

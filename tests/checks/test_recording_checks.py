@@ -42,13 +42,19 @@ def test_skipped_ops_are_named_with_their_line():
     assert 'rule("gpu.inline_mgpu")' in finding.hint
 
 
-def test_a_stop_at_an_unknown_op_is_an_error():
+def test_a_stop_at_an_unknown_op_is_an_error_at_its_line():
     b = TraceBuilder()
-    b.thread().print("a", line=3)
-    trace = b.close(outcome="unsupported", message="no rule for `tpu.x`")
+    b.instr("tpu.x", 2)
+    b.thread().print("a", line=3, op="pallas.print")
+    b.instr("tpu.x", 4)
+    text = "[PD901] no rule for `tpu.x`\n  in body, k.py:4: x()\n  try: …"
+    trace = b.close(outcome="unsupported", message=text)
     finding = only(run_checks(trace), "PD901")
     assert finding.severity is Severity.ERROR
-    assert "no rule for `tpu.x`" in finding.message
+    assert finding.loc.line == 4
+    expected = "the recording of kernel stopped: no rule for `tpu.x`"
+    assert finding.message == expected
+    assert 'rule("tpu.x")' in finding.hint
 
 
 def test_values_that_were_not_kept():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tapes
+from kernels import EXPECTED, KERNELS, ring
 from tapes import Tape
 
 from pallas_debug.machine import Options, advance, begin, compile_kernel, with_steps
@@ -144,38 +145,24 @@ def test_other_blocks_run_although_one_is_stuck():
     assert len(run.record.outcome.waiting) == 1
 
 
-def producer_consumer():
-    """Two threads pass 4 values through a ring of 2."""
-    t = Tape(threads=2)
-    x, y = t.input("x", (4,)), t.output("y", (4,))
-    k = t.thread_id()
-    ring = tapes.buffer("ring", (2,))
-    full, free = tapes.barrier("full", 2), tapes.barrier("free", 2)
-    with t.alloc(ring, full, free, users=2) as (ring, full, free):
-        with t.when(t.pure(lambda a: a == 0, k)), t.loop(np.int32(4)) as i:
-            slot = t.pure(lambda a: a % np.int32(2), i)
-            with t.when(t.pure(lambda a: a >= 2, i)):
-                t.op("test.wait", free, slot)
-            t.set(ring, [slot], t.get(x, [i]))
-            t.op("test.arrive", full, slot)
-        with t.when(t.pure(lambda a: a == 1, k)), t.loop(np.int32(4)) as i:
-            slot = t.pure(lambda a: a % np.int32(2), i)
-            t.op("test.wait", full, slot)
-            t.set(y, [i], t.get(ring, [slot]))
-            t.op("test.arrive", free, slot)
-    return t.launch(np.arange(4, dtype=F32))
+@pytest.mark.parametrize("make", KERNELS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("policy", ["round-robin", "random"])
+def test_kernel_computes_what_it_says(make, policy):
+    launch = make()
+    (result,) = tapes.run(launch, policy=policy).results()
+    np.testing.assert_array_equal(result, EXPECTED[make](*launch.arguments))
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_right_synchronization_gives_one_result(seed):
-    run = tapes.run(producer_consumer(), policy="random", seed=seed)
+    run = tapes.run(ring(), policy="random", seed=seed)
     assert run.results()[0].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("policy", ["round-robin", "random"])
 @pytest.mark.parametrize("stride", [1, 3, 10])
 def test_stopping_and_going_on_changes_nothing(policy, stride):
-    launch = producer_consumer()
+    launch = ring()
     options = Options(policy=policy, seed=5)
     whole = tapes.run(launch, policy=policy, seed=5)
     run = begin(
@@ -192,7 +179,7 @@ def test_stopping_and_going_on_changes_nothing(policy, stride):
 
 
 def test_stop_without_single_steps_is_before_the_mark():
-    launch = producer_consumer()
+    launch = ring()
     run = begin(launch, Writer(), Options())
     assert advance(run, until=7) is False
     assert run.m.state.step <= 7

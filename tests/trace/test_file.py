@@ -175,6 +175,7 @@ def test_other_files_are_no_traces(data):
         {"payloads__shapes": [[1 << 60, 1 << 60]] * 9},
         {"payloads__dtypes": ["object"] * 9},
         {"payloads__dtypes": ["V999999999"] * 9},
+        {"payloads__dtypes": ["int3,"] * 9},
         {"buffers__interned__shape": [[-1]] * 9},
         {"launches__0__first_event": 3},
         {"launches__0__last_event": 10**9},
@@ -229,6 +230,31 @@ def test_kernel_comes_back_without_callables():
     assert add.ins[0].value == np.float32(2)
     assert mul.ins[0].value == "float64[300, 300]"
     assert kernel.facts["ratio"] == float("inf")
+
+
+@pytest.mark.parametrize(
+    "scalar",
+    [np.bool_(True), np.uint8(3), np.float16(0.1), np.float32("inf"), np.complex64(1j)],
+    ids=str,
+)
+def test_scalars_keep_their_dtype(scalar):
+    b = TraceBuilder(facts={"a": scalar})
+    back = loads(dumps(b.close())).launches[0].kernel.facts["a"]
+    assert (back, back.dtype) == (scalar, scalar.dtype)
+
+
+def test_small_types_and_odd_values_are_stored():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    b = TraceBuilder(facts={"a": ml_dtypes.bfloat16(1.5), "b": ml_dtypes.int4(-3)})
+    for value in (np.ones(3, ml_dtypes.int4), np.ones((), ml_dtypes.float8_e5m2)):
+        b.writer.payload(value)
+    b.writer.payload(np.array(["text"], object))
+    trace = loads(dumps(b.close()))
+    facts, (small, eight, odd) = trace.launches[0].kernel.facts, trace.payloads
+    assert (facts["a"], facts["a"].dtype) == (1.5, ml_dtypes.bfloat16)
+    assert (facts["b"], facts["b"].dtype) == (-3, ml_dtypes.int4)
+    assert (small.dtype, eight.dtype) == (ml_dtypes.int4, ml_dtypes.float8_e5m2)
+    assert odd.tobytes() == b"['text']"
 
 
 def record_golden():

@@ -61,12 +61,11 @@ def _divide_floats(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | 
 
 
 def _reciprocal(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
-    """The approximate one is computed in bfloat16, as Pallas lowers it on a CPU."""
+    """The approximate one rounds its operand to bfloat16, as on a CPU."""
     if not params["approx"]:
         return elementwise("(ONE / {0})")(params, in_avals, out_avals)
-    env = {"ONE": ml_dtypes.bfloat16(1), "SHORT": np.dtype(ml_dtypes.bfloat16)}
-    env["T"] = out_avals[0].dtype
-    return Pure(expr="(ONE / {0}.astype(SHORT)).astype(T)", env=env)
+    env = {"ONE": np.float32(1), "SHORT": np.dtype(ml_dtypes.bfloat16)}
+    return Pure(expr="(ONE / {0}.astype(SHORT).astype(np.float32))", env=env)
 
 
 def _divide_signed(a, b):

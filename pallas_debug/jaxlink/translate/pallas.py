@@ -38,6 +38,8 @@ def num_programs(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.O
 def axis_index(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     name = eqn.params["axis_name"]
     grid = lw.grid
+    if name in lw.axes:
+        return [lw.axes[name]]
     if name == grid.thread_name and grid.thread_name:
         return lw.emit("grid.thread", results=1)
     if lw.grid_ids is not None and name in grid.names:

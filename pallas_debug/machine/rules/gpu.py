@@ -1,1 +1,32 @@
-"""Rules of the gpu family."""
+"""Mosaic GPU: atomics, devices, and answers to who is where in a cluster."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pallas_debug.errors import UnsupportedOp
+from pallas_debug.machine import peers
+from pallas_debug.machine.rules.registry import rule
+from pallas_debug.machine.rules.triton import atomic_rmw
+from pallas_debug.machine.step import Step, Target
+
+
+@rule("gpu.atomic_store")
+def atomic_store(m: Step, ref: Target, value: Any, *, operation: str) -> None:
+    atomic_rmw(m, ref, value, None, operation=operation)
+
+
+@rule("gpu.cluster_rank")
+def cluster_rank(m: Step, *, axes: tuple[str, ...]) -> Any:
+    """The block's number among those that differ along `axes`."""
+    return np.int32(peers.rank(m, axes))
+
+
+@rule("gpu.only_device")
+def only_device(m: Step, *, axes: tuple[str, ...], op: str) -> None:
+    """Goes on only if there is no other device along the axes."""
+    if math.prod(m.launch.axes.get(axis, 1) for axis in axes) > 1:
+        raise UnsupportedOp(op=f"{op} over {axes}", loc=m.kernel.loc_of(m.pc))

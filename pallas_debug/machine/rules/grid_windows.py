@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine.memory import Window
-from pallas_debug.machine.places import scalar
+from pallas_debug.machine.memory import Place, Window
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step
 from pallas_debug.trace.schema import Kind
@@ -50,15 +49,18 @@ def fetch(
     first, and the input is copied in at every grid point. `stored`: the kernel writes
     to the window, so that it goes back to the array, too.
     """
-    box = _box(dims, indices)
-    held = m.thread.notes.get(("window", slot))
+    plan = m.slots.get(slot) or _slot(m, slot, decl, dims)
+    notes = m.thread.notes
+    box = plan.box(*indices)
+    held = notes.get(plan.key)
     if held is not None and held.box == box and again is None:
         return held.window
     if again is not None:
         _flush(m, again)
-    _drop_window(m, slot, stored)
-    window = _load(m, array, decl, *box)
-    m.thread.notes[("window", slot)] = Held(box, window, array, m.bid)
+    if held is not None:
+        _drop_window(m, slot, stored)
+    window = _load(m, plan, array, decl, box)
+    notes[plan.key] = Held(box, window, array, m.bid)
     return window
 
 
@@ -79,16 +81,18 @@ def output(
     unset, as on a TPU. `preload`: the array shares an input's memory; it is written
     back and copied in at every grid point.
     """
-    box = _box(dims, indices)
-    held = m.thread.notes.get(("window", slot))
+    plan = m.slots.get(slot) or _slot(m, slot, decl, dims)
+    notes = m.thread.notes
+    box = plan.box(*indices)
+    held = notes.get(plan.key)
     if held is not None and held.box == box and not preload:
         return held.window
     _flush(m, slot)
     if preload or (refetch and _is_seen(m, slot, dims, box)):
-        window = _load(m, array, decl, *box)
+        window = _load(m, plan, array, decl, box)
     else:
         window = m.alloc(decl, role="window")
-    m.thread.notes[("window", slot)] = Held(box, window, array, m.bid)
+    notes[plan.key] = Held(box, window, array, m.bid)
     return window
 
 
@@ -106,7 +110,7 @@ def flush(
 @rule("window.view")
 def view(m: Step, array: int, *indices: Any, dims: tuple) -> Window:
     """The block as a part of the array itself: no copy (Triton)."""
-    origin, sizes = _box(dims, indices)
+    origin, sizes = _box_function(dims)(*indices)
     squeezed = tuple(d for d, dim in enumerate(dims) if dim[0] == "squeezed")
     return Window(array, origin, sizes, squeezed)
 
@@ -149,11 +153,10 @@ def _flush(m: Step, slot: int) -> None:
     now, m.bid = m.bid, held.block
     origin, sizes = held.box
     decl = m.memory(held.window).decl
-    filled = tuple(sizes[d] for d in decl.params["kept"])
+    filled = tuple([sizes[d] for d in decl.params["kept"]])
     target = m.whole(Window(held.array, origin, sizes, ()))
     if filled == decl.shape:
-        place = m.place(target)
-        m.unload(held.window, held.array, m.all_of(filled), place)
+        m.unload(held.window, held.array, m.all_of(filled), m.place(target))
     else:
         part = Window(held.window, (0,) * len(filled), filled, ())
         m.write(target, np.reshape(m.read(m.whole(part)), sizes))
@@ -161,21 +164,38 @@ def _flush(m: Step, slot: int) -> None:
     m.bid = now
 
 
-def _box(dims: tuple, indices: tuple) -> Box:
-    """First element and size of the block in each dimension of the array.
+class Slot:
+    """What is the same at every grid point for one operand of a launch.
+
+    Attributes:
+      key: Where its window is kept among a thread's notes.
+      box: From the block's indices to its box in the array.
+      places: Boxes that can be copied as they are, by box.
+      whole: The place of the whole window.
+    """
+
+    __slots__ = ("box", "key", "places", "whole")
+
+    def __init__(self, key: Any, box: Any, whole: Place) -> None:
+        self.key = key
+        self.box = box
+        self.places: dict[Box, Place] = {}
+        self.whole = whole
+
+
+def _slot(m: Step, slot: int, decl: ir.Buffer, dims: tuple) -> Slot:
+    made = Slot(("window", slot), _box_function(dims), m.all_of(decl.shape))
+    m.slots[slot] = made
+    return made
+
+
+@cache
+def _box_function(dims: tuple) -> Any:
+    """A function of the indices to first element and size in each dimension.
 
     A dim is `("blocked", size)`, `("squeezed",)`, `("element", size, low padding)` or
     `("bounded", most)`, whose index is a start and a size.
     """
-    function, fixed = _box_function(dims)
-    if fixed is None:
-        return function(*map(scalar, indices))
-    return function(*map(scalar, indices)), fixed
-
-
-@cache
-def _box_function(dims: tuple) -> tuple[Any, tuple[int, ...] | None]:
-    """A function of the indices to the origin; the sizes too if they vary."""
     names, origin, sizes = [], [], []
     for d, dim in enumerate(dims):
         names.append(f"i{d}")
@@ -183,19 +203,24 @@ def _box_function(dims: tuple) -> tuple[Any, tuple[int, ...] | None]:
             names.append(f"n{d}")
         scale = f" * {dim[1]}" if dim[0] == "blocked" else ""
         shift = f" - {dim[2]}" if dim[0] == "element" else ""
-        origin.append(f"i{d}{scale}{shift}, ")
-        sizes.append(f"n{d}" if dim[0] == "bounded" else 1 if len(dim) == 1 else dim[1])
-    text = f"({''.join(origin)})"
-    varies = any(dim[0] == "bounded" for dim in dims)
-    if varies:
-        text = f"({text}, ({''.join(f'{size}, ' for size in sizes)}))"
-    function = eval(f"lambda {', '.join(names)}: {text}")
-    return function, None if varies else tuple(sizes)
+        origin.append(f"int(i{d}){scale}{shift}, ")
+        size = f"int(n{d})" if dim[0] == "bounded" else 1 if len(dim) == 1 else dim[1]
+        sizes.append(f"{size}, ")
+    text = f"lambda {', '.join(names)}: (({''.join(origin)}), ({''.join(sizes)}))"
+    return eval(text)
 
 
-def _load(m: Step, array: int, decl: ir.Buffer, origin: tuple, sizes: tuple) -> int:
+def _load(m: Step, plan: Slot, array: int, decl: ir.Buffer, box: Box) -> int:
     """Copies a block in; what lies outside the array is padding and stays unset."""
-    ref = Window(array, origin, sizes, ())
+    place = plan.places.get(box)
+    if place is not None:
+        return m.load(array, decl, place, plan.whole)
+    origin, sizes = box
+    target = m.whole(Window(array, origin, sizes, ()))
+    place = m.place(target)
+    if place.fast and math.prod(sizes) == math.prod(decl.shape):
+        plan.places[box] = place
+        return m.load(array, decl, place, plan.whole)
     limits = m.data(array).shape
     target = m.whole(ref)
     place = m.place(target)

@@ -1,0 +1,165 @@
+"""The laws of the machine as functions of a launch and its options.
+
+`test_machine_generated.py` asks them of generated tapes, `test_machine_kernels.py` of
+kernels that mean something.
+"""
+
+import numpy as np
+
+from pallas_debug.machine import (
+    Options,
+    advance,
+    begin,
+    checkpoint,
+    compile_kernel,
+    resume,
+    run,
+    with_steps,
+)
+from pallas_debug.session.timeline import Timeline
+from pallas_debug.trace import Fork, Writer, close, dumps, fold, loads
+
+MARKS = 12
+
+
+def recorded(launch, options):
+    return run(launch, Writer(), Options(**options))
+
+
+def same(fork, writer):
+    """Both writers hold the same facts."""
+    joined = fork.joined() if isinstance(fork, Fork) else fork
+    assert bytes(joined.log) == bytes(writer.log)
+    for table in ("regions", "threads", "buffers", "choices", "texts"):
+        assert getattr(joined, table) == getattr(writer, table), table
+    assert len(joined.payloads) == len(writer.payloads)
+    for one, other in zip(joined.payloads, writer.payloads, strict=True):
+        assert one.tobytes() == other.tobytes()
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+    assert joined.launches[0].outcome == writer.launches[0].outcome
+    assert joined.launches[0].steps == writer.launches[0].steps
+
+
+def deterministic(launch, options):
+    """1: the same launch and options give the same bytes; so do the choices alone."""
+    first = recorded(launch, options)
+    same(recorded(launch, options).writer, first.writer)
+    assert dumps(close(first.writer)) == dumps(close(recorded(launch, options).writer))
+
+
+def marks(steps):
+    return sorted({round(steps * n / MARKS) for n in range(MARKS + 1)})
+
+
+def folds(launch, options):
+    """2: memory folded from the trace is the machine's memory, at every mark."""
+    options = {**options, "values": "writes"}
+    whole = recorded(launch, options)
+    trace = close(whole.writer)
+    program = with_steps(compile_kernel(launch.kernel))
+    this = begin(launch, Writer(), Options(**options), program=program)
+    for step in marks(whole.record.steps):
+        advance(this, until=step)
+        for number, memory in this.m.state.memory.items():
+            if memory.decl.is_sync:
+                continue
+            found = fold.memory(trace, number, at=this.writer.events)
+            assert fold.recorded(trace, number, at=this.writer.events)[
+                found.initialized
+            ].all()
+            np.testing.assert_array_equal(
+                found.values[found.initialized],
+                memory.data[found.initialized],
+                err_msg=f"{memory.decl.name} at step {step}",
+            )
+
+
+def replays(launch, options):
+    """3: a state copied at any mark, then replayed, gives the original suffix."""
+    options = {**options, "values": "all"}
+    whole = recorded(launch, options)
+    choices = whole.writer.choices
+    program = with_steps(compile_kernel(launch.kernel))
+    this = begin(launch, Writer(), Options(**options), program=program)
+    kept = []
+    for step in marks(whole.record.steps):
+        advance(this, until=step)
+        kept.append(checkpoint(this))
+    advance(this)
+    same(this.writer, whole.writer)
+    for mark in kept:
+        again = resume(mark, choices=choices)
+        advance(again)
+        same(again.writer, whole.writer)
+
+
+def travels(launch, options):
+    """3, by the timeline: any order of visits, with and without checkpoints."""
+    options = {**options, "values": "all"}
+    whole = recorded(launch, options)
+    timeline = Timeline(launch, Options(**options), whole.writer.choices)
+    for step in reversed(marks(whole.record.steps)):
+        this = timeline.resume(step)
+        assert this.m.state.step == step
+        prefix = bytes(whole.writer.log[: this.writer.events * 36])
+        assert bytes(this.writer.joined().log) == prefix
+        advance(this)
+        same(this.writer, whole.writer)
+    timeline.forget()
+    middle = whole.record.steps // 2
+    assert memory_of(timeline.at(middle)) == memory_of(timeline.at(middle))
+
+
+def memory_of(state):
+    return {number: memory.data.tobytes() for number, memory in state.memory.items()}
+
+
+def survives_a_file(launch, options):
+    """6: write ∘ read is the identity."""
+    trace = close(recorded(launch, {**options, "values": "all"}).writer)
+    data = dumps(trace)
+    again = loads(data)
+    assert dumps(again) == data
+    for name in ("kind", "thread", "block", "step", "instr", "object", "region", "aux",
+                 "payload", "clock", "launch"):  # fmt: skip
+        one, other = getattr(trace.columns, name), getattr(again.columns, name)
+        np.testing.assert_array_equal(one, other, err_msg=name)
+    assert again.thread_rows == trace.thread_rows
+    assert again.buffer_rows == trace.buffer_rows
+    assert again.choices == trace.choices
+    assert again.launches[0].outcome == trace.launches[0].outcome
+
+
+def has_prefixes(launch, options):
+    """9: a prefix of a trace is a trace that says the same of its past."""
+    trace = close(recorded(launch, options).writer)
+    for count in {0, len(trace) // 3, len(trace) // 2, len(trace)}:
+        prefix = trace[:count]
+        assert len(prefix) == count
+        assert dumps(loads(dumps(prefix))) == dumps(prefix)
+        for number, row in enumerate(prefix.buffer_rows):
+            if row.role == "sync":
+                continue
+            one, other = fold.memory(prefix, number), fold.memory(trace, number, at=count)
+            np.testing.assert_array_equal(one.initialized, other.initialized)
+            np.testing.assert_array_equal(one.values, other.values)
+
+
+def is_granular(launch, options):
+    """10: one-instruction and maximal segments give the byte-identical trace."""
+    options = {**options, "values": "all"}
+    whole = recorded(launch, options)
+    single = compile_kernel(launch.kernel, single=True)
+    steps = run(launch, Writer(), Options(**options), program=single)
+    same(steps.writer, whole.writer)
+
+
+LAWS = [
+    deterministic,
+    folds,
+    replays,
+    travels,
+    survives_a_file,
+    has_prefixes,
+    is_granular,
+]
