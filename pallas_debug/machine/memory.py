@@ -131,9 +131,8 @@ class Place:
 
     def where(self, mask: np.ndarray) -> Place:
         """The elements of a gathered place that a mask lets through."""
-        size = int(self.special.size)
         part = Place(self.row, (int(mask.sum()),))
-        part.special = Elements(self.special.flat[mask], size, self.special.cast)
+        part.special = self.special.where(mask)
         return part
 
     def base(self, value: Any) -> Any:
@@ -180,6 +179,41 @@ class Elements:
             target[self.flat] = value
         else:
             target[self.flat[self.ok]] = value[self.ok]
+
+    def where(self, mask: np.ndarray) -> Elements:
+        return Elements(self.flat[mask], self.size, self.cast)
+
+
+class Packed:
+    """Words whose parts lie apart: a TPU packs a wider element from several rows.
+
+    `flat` numbers the words, `base` the elements of the buffer that each consists of.
+    """
+
+    __slots__ = ("base", "cast", "flat", "inside", "size")
+
+    def __init__(
+        self, flat: np.ndarray, base: np.ndarray, size: int, cast: np.dtype
+    ) -> None:
+        self.flat = flat
+        self.base = base
+        self.size = size
+        self.cast = cast
+        self.inside = (base >= 0) & (base < size)
+
+    def read(self, data: np.ndarray, fill: Any, shape: tuple[int, ...]) -> Any:
+        parts = data.reshape(-1)[np.where(self.inside, self.base, 0)]
+        parts = np.where(self.inside, parts, fill).astype(data.dtype)
+        value = np.ascontiguousarray(parts).view(self.cast)
+        return value.reshape(shape) if shape else value.reshape(())[()]
+
+    def write(self, data: np.ndarray, value: Any) -> None:
+        words = np.array(np.broadcast_to(value, self.flat.shape))[..., None]
+        parts = words.view(data.dtype)
+        data.reshape(-1)[self.base[self.inside]] = parts[self.inside]
+
+    def where(self, mask: np.ndarray) -> Packed:
+        return Packed(self.flat[mask], self.base[mask], self.size, self.cast)
 
 
 def _flat(data: np.ndarray, cast: np.dtype | None) -> np.ndarray:

@@ -17,6 +17,7 @@ from pallas_debug.machine.memory import (
     ELEMENTS,
     Elements,
     Inside,
+    Packed,
     Place,
     Window,
     dtype_of,
@@ -212,6 +213,7 @@ def _elements(
     flat = box.numbers(shape)
     size = int(np.prod(shape))
     cast: np.dtype | None = None
+    words: np.ndarray | None = None
     for step, indices in rest:
         if isinstance(step, ir.Index):
             flat = _take(flat, indices)
@@ -222,11 +224,45 @@ def _elements(
         elif isinstance(step, (ir.Bitcast, ir.Alias)):
             offset = step.offset if isinstance(step, ir.Alias) else 0
             new = dtype_of(step.dtype)
+            if _is_packed(step, flat.shape):
+                flat, words = _repacked(flat, cast or dtype, new, step.shape)
+                cast = new if words is not None or cast or new != dtype else None
+                size = size if words is not None else size * dtype.itemsize // new.itemsize
+                continue
             flat, size = _recast(flat, cast or dtype, new, step.shape, offset, size)
             cast = new
     place = Place((ELEMENTS,), flat.shape)
-    place.special = Elements(flat, size, cast)
+    if words is None:
+        place.special = Elements(flat, size, cast)
+    else:
+        base = np.where(flat[..., None] < 0, -1, words[np.maximum(flat, 0)])
+        place.special = Packed(flat, base, size, cast or dtype)
     return place
+
+
+def _is_packed(step: Any, shape: tuple[int, ...]) -> bool:
+    """Whether a bitcast scales the second minor dimension, as on a TPU."""
+    return (
+        isinstance(step, ir.Bitcast)
+        and len(shape) == len(step.shape) > 1
+        and shape[-1] == step.shape[-1]
+        and shape[-2] != step.shape[-2]
+    )
+
+
+def _repacked(
+    flat: np.ndarray, old: np.dtype, new: np.dtype, shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Numbers of narrower elements; or of words, with the elements of each word."""
+    *lead, rows, columns = flat.shape
+    if old.itemsize > new.itemsize:
+        parts = old.itemsize // new.itemsize
+        split = np.where(flat < 0, -parts, flat * parts)[..., None] + np.arange(parts)
+        return np.moveaxis(split, -1, -2).reshape(shape), None
+    parts = new.itemsize // old.itemsize
+    groups = flat.reshape(*lead, rows // parts, parts, columns)
+    words = np.moveaxis(groups, -2, -1).reshape(-1, parts)
+    return np.arange(len(words)).reshape(shape), words
 
 
 def _recast(

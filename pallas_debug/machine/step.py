@@ -22,6 +22,7 @@ from pallas_debug.machine.memory import (
     ELEMENTS,
     MASKED,
     Memory,
+    Packed,
     Place,
     Window,
     dtype_of,
@@ -166,10 +167,10 @@ class Step:
                 value = value if place.shape else value[()]
         payload = -1
         if self.keep_reads:
-            seen = place.base(value)
+            seen = value
             if mask is not None and place.special is not None:
-                seen = seen[mask]
-            payload = self._payload(seen)
+                place, seen = place.where(mask), np.asarray(value)[mask]
+            payload = self._payload(self._stored(place, memory, seen))
         pc = self.pc
         self.rows += PACK(
             READ, self.tid, self.bid, self.base + pc, pc, memory.number, region, 0, payload
@@ -210,7 +211,7 @@ class Step:
         )
 
     def _stored(self, place: Place, memory: Memory, value: Any) -> Any:
-        """The written value in the buffer's own dtype and order."""
+        """The value at a place in the buffer's own dtype and order."""
         special = place.special
         if special is None:
             return place.base(value)
@@ -218,7 +219,7 @@ class Step:
             return np.ascontiguousarray(value).reshape(-1).view(memory.data.dtype)
         numbers = _base_numbers(special, memory.data.dtype)
         flat = memory.data.reshape(-1)
-        return flat[np.clip(numbers, 0, flat.size - 1)]
+        return np.take(flat, numbers, mode="clip") if flat.size else flat
 
     def _masked(self, place: Place, mask: np.ndarray, dtype: np.dtype) -> int:
         if place.special is not None:
@@ -661,6 +662,8 @@ def _linear_index(block: Any, shape: tuple[int, ...]) -> int:
 
 def _base_numbers(special: Any, dtype: np.dtype) -> np.ndarray:
     """Element numbers in units of the buffer's own dtype."""
+    if isinstance(special, Packed):
+        return special.base.reshape(-1)
     flat = special.flat.reshape(-1)
     if special.cast is None or special.cast.itemsize == dtype.itemsize:
         return flat

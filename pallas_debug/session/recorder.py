@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -79,13 +80,11 @@ class Recorder:
 
     def close(self, outputs: Any = None) -> Trace:
         """The trace of what was recorded so far."""
-        import jax
-
         import pallas_debug
 
         meta = {
             "pallas_debug": pallas_debug.__version__,
-            "jax": jax.__version__,
+            "jax": version("jax"),
             "arithmetic": "exact" if self.options.exact else "fast",
             "options": _plain(self.options),
         }

@@ -1,6 +1,7 @@
 """What TPU kernels do besides copying, against JAX's TPU interpreter or plain jnp."""
 
 import functools
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -107,26 +108,26 @@ def test_bounded_slices_fetch_and_store_only_their_size():
     same(trace.outputs, floats(16, 128) * 2)
 
 
-@pytest.mark.parametrize("explicit", [False, True])
-def test_emit_pipeline_agrees(explicit):
-    def inner(*refs):
-        x_ref, y_ref, o_ref = refs[-3:]
+def test_emit_pipeline_equals_jnp():
+    """JAX's own interpreter asks the CPU for its TPU generation here."""
+
+    def inner(x_ref, y_ref, o_ref):
         o_ref[...] = x_ref[...] + y_ref[...]
-        if explicit:
-            o_ref[...] += 0.0 * refs[0].index[0].astype(jnp.float32)
 
     def body(x_ref, y_ref, o_ref):
         spec = pl.BlockSpec((8, 128), lambda i, j: (i, j))
-        options = {"_explicit_indices": True} if explicit else {}
         pltpu.emit_pipeline(
-            inner, grid=(2, 3), in_specs=[spec, spec], out_specs=[spec], **options
+            inner, grid=(2, 3), in_specs=[spec, spec], out_specs=[spec]
         )(x_ref, y_ref, o_ref)
 
     build = call(body, in_specs=[HBM, HBM], out_specs=HBM, out_shape=out(16, 384))
-    agree(build, floats(16, 384), floats(16, 384))
+    x = floats(16, 384)
+    trace = traced(build(False), x, x)
+    same(trace.outputs, x + x)
+    assert sum(t.kind == "dma" for t in trace.threads) == 18
 
 
-def test_emit_pipeline_with_an_accumulator_agrees():
+def test_emit_pipeline_with_an_accumulator_equals_jnp():
     def inner(x_ref, o_ref):
         @pl.when(pl.program_id(1) == 0)
         def _():
@@ -143,12 +144,15 @@ def test_emit_pipeline_with_an_accumulator_agrees():
         )(x_ref, o_ref)
 
     build = call(body, in_specs=[HBM], out_specs=HBM, out_shape=out(16, 128))
-    agree(build, floats(16, 384))
+    x = floats(16, 384)
+    same(traced(build(False), x).outputs, x.reshape(16, 3, 128).sum(1))
 
 
 @pytest.mark.parametrize("cores", [1, 2])
 def test_a_kernel_on_a_mesh_of_cores_agrees(cores):
-    mesh = pltpu.create_tensorcore_mesh("core", num_cores=cores)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mesh = pltpu.create_tensorcore_mesh("core", num_cores=cores)
 
     def body(x_ref, o_ref, vmem):
         core = jax.lax.axis_index("core")

@@ -25,7 +25,10 @@ ALONE = st.one_of(
     st.tuples(st.just("wait"), st.integers(0, 1)),
     st.tuples(st.just("signal"), st.integers(1, 2)),
     st.tuples(st.just("take"), st.integers(1, 2)),
-    st.tuples(st.just("agent"), COPY, st.booleans()),
+    st.tuples(st.just("atomic"), st.integers(0, 3), CELLS),
+    st.tuples(st.just("cast"), st.integers(0, 3), st.integers(-1, 2 * SIZE)),
+    st.tuples(st.just("agent"), COPY, st.booleans(), st.booleans()),
+    st.tuples(st.just("agent"), COPY, st.booleans(), st.booleans()),
     st.tuples(st.just("commit")),
     st.tuples(st.just("join"), st.integers(0, 1), st.booleans()),
     st.tuples(st.just("print")),
@@ -108,7 +111,22 @@ class Writer:
     def _take(self, amount):
         self.t.op("test.take", self.semaphore, 0, amount)
 
-    def _agent(self, statement, signals):
+    def _atomic(self, ref, at):
+        access = [tapes.view(self.refs[ref], [ds(at, 2)])]
+        params = {"operation": "add"}
+        one, mask = F32(1), np.array([True, False])
+        self.t.emit(
+            "triton.atomic_rmw", one, mask, results=1, accesses=access, params=params
+        )
+
+    def _cast(self, ref, at):
+        """Halves of elements, some of them outside."""
+        halves = ir.Bitcast(dtype="int16", shape=(2 * SIZE,))
+        steps = [halves, index(ds(at, 3))]
+        value = self.t.get(self.refs[ref], steps)
+        self.t.set(self.refs[ref], steps, self.t.pure(lambda a: a ^ np.int16(1), value))
+
+    def _agent(self, statement, signals, commits):
         _, source, target, at, to = statement
 
         def agent(t, source, target, semaphore):
@@ -118,6 +136,8 @@ class Writer:
 
         refs = (self.refs[source], self.refs[target], self.semaphore)
         self.t.start(agent, *refs, family="copy")
+        if commits:
+            self._commit()
 
     def _commit(self):
         self.t.op("test.commit", family="copy")

@@ -6,6 +6,7 @@ kernels that mean something.
 
 import numpy as np
 
+from pallas_debug.checks import run_checks
 from pallas_debug.machine import (
     Options,
     advance,
@@ -145,6 +146,35 @@ def has_prefixes(launch, options):
             np.testing.assert_array_equal(one.values, other.values)
 
 
+def judged(trace):
+    """Findings as plain data."""
+    return [
+        (f.code, f.message, f.hint, f.severity, str(f.loc), f.threads, f.events, f.count)
+        for f in run_checks(trace).findings
+    ]
+
+
+def checks_are_pure(launch, options):
+    """5: the same findings twice and on a reloaded file; the trace is unchanged."""
+    trace = close(recorded(launch, options).writer)
+    before = dumps(trace)
+    findings = judged(trace)
+    assert not [f for f in findings if f[0] == "PD999"]
+    assert judged(trace) == findings
+    assert dumps(trace) == before
+    assert judged(loads(before)) == findings
+
+
+def checks_look_back(launch, options):
+    """9: what a check says of a prefix it says of the whole, where it only looks back."""
+    trace = close(recorded(launch, options).writer)
+    whole = {(f[0], event) for f in judged(trace) for event in f[6]}
+    for count in {len(trace) // 3, len(trace) // 2}:
+        part = {(f[0], event) for f in judged(trace[:count]) for event in f[6]}
+        part = {one for one in part if one[0].startswith("PD1")}
+        assert part <= whole
+
+
 def is_granular(launch, options):
     """10: one-instruction and maximal segments give the byte-identical trace."""
     options = {**options, "values": "all"}
@@ -161,5 +191,7 @@ LAWS = [
     travels,
     survives_a_file,
     has_prefixes,
+    checks_are_pure,
+    checks_look_back,
     is_granular,
 ]

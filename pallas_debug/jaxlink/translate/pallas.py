@@ -168,6 +168,8 @@ def run_state(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
         else:
             operands.append(value)
     lw.jaxpr(inner, operands)
+    if lw.backend == "mosaic_gpu":  # accumulators are awaited before they are read
+        lw.emit("gpu.wgmma_wait", [ir.Const(0)], sync=True)
     outs: list[ir.Operand] = []
     for position, ref in enumerate(operands):
         if is_value[position]:

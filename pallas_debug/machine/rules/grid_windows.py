@@ -222,10 +222,6 @@ def _load(m: Step, plan: Slot, array: int, decl: ir.Buffer, box: Box) -> int:
         plan.places[box] = place
         return m.load(array, decl, place, plan.whole)
     limits = m.data(array).shape
-    target = m.whole(ref)
-    place = m.place(target)
-    if place.fast and math.prod(sizes) == math.prod(decl.shape):
-        return m.load(array, decl, place, m.all_of(decl.shape))
     number = m.alloc(decl, role="window")
     value = m.read(target)
     inside, starts = [], []
