@@ -11,6 +11,7 @@ asked again at a larger one.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -38,7 +39,7 @@ def options() -> argparse.Namespace:
     add("--kernels", default=",".join(engines.KERNELS), help="of a to f")
     add("--engines", default=",".join(engines.ENGINES), help="columns")
     add("--grids", help="numbers of blocks, multiples of 4; default 4,64,1024")
-    add("--repeats", type=int, default=5, help="second calls; the median is shown")
+    add("--repeats", type=int, default=3, help="second calls; the median is shown")
     add("--budget", type=float, help="seconds for a cell; default 90")
     add("--json", type=pathlib.Path, help="write all numbers here")
     chosen = parser.parse_args()
@@ -76,7 +77,7 @@ def machine() -> dict[str, Any]:
 def run_cell(kernel: str, blocks: int, engine: str, chosen: Any) -> dict[str, Any]:
     """Measures one cell in a process of its own."""
     command = [sys.executable, str(HERE / "cell.py"), kernel, str(blocks), engine]
-    command += [str(chosen.repeats), str(chosen.budget / 2)]
+    command += [str(chosen.repeats), str(chosen.budget / 3)]
     paths = [str(HERE.parent), os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
@@ -135,12 +136,13 @@ def run(chosen: argparse.Namespace) -> tables.Cells:
         for engine in chosen.engines
     ]
     progress = tqdm(plan, unit="cell")
-    for kernel, blocks, engine in progress:
-        progress.set_postfix_str(f"{kernel} {blocks} {engine}")
-        known = foreseen(before.get((kernel, engine)), blocks, chosen.budget)
-        cell = known or run_cell(kernel, blocks, engine, chosen)
-        cells[kernel, blocks, engine] = cell
-        before[kernel, engine] = (blocks, cell)
+    with contextlib.suppress(KeyboardInterrupt):  # then the table has holes
+        for kernel, blocks, engine in progress:
+            progress.set_postfix_str(f"{kernel} {blocks} {engine}")
+            known = foreseen(before.get((kernel, engine)), blocks, chosen.budget)
+            cell = known or run_cell(kernel, blocks, engine, chosen)
+            cells[kernel, blocks, engine] = cell
+            before[kernel, engine] = (blocks, cell)
     return cells
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import engines
 
 Cells = dict[tuple[str, int, str], dict[str, Any]]
+ABSENT = {"refused": "–"}  # the run was stopped before
 
 
 def duration(seconds: float | None) -> str:
@@ -39,7 +40,7 @@ def _table(cells: Cells, chosen: list[str], show: Any) -> str:
     head = ["kernel", "blocks", *(engines.ENGINES[name] for name in chosen)]
     rows = [head]
     for kernel, blocks in dict.fromkeys(key[:2] for key in cells):
-        found = [cells[kernel, blocks, name] for name in chosen]
+        found = [cells.get((kernel, blocks, name), ABSENT) for name in chosen]
         ours = cells.get((kernel, blocks, "ours"), {})
         rows.append([kernel, str(blocks), *(show(cell, ours) for cell in found)])
     return grid(rows)

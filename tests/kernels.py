@@ -18,9 +18,7 @@ def elementwise(grid=(2, 3), tile=4):
     t = Tape(backend="generic", grid=grid)
     x, y = t.input("x", shape), t.output("y", shape)
     dims = (("blocked", tile), ("blocked", tile))
-    decl = tapes.buffer(
-        "w", (tile, tile), space="block", scope="launch", kept=(0, 1)
-    )
+    decl = tapes.buffer("w", (tile, tile), space="block", scope="launch", kept=(0, 1))
     top = t.here
     i, j = t.emit("grid.next", outs=[t.reg(), t.reg()], targets=(-1,), sync=True)
     windows = []
@@ -28,7 +26,10 @@ def elementwise(grid=(2, 3), tile=4):
         params = {"slot": slot, "decl": decl, "dims": dims}
         name = "window.fetch"
         if array is y:
-            name, params = "window.output", {**params, "refetch": True, "preload": False}
+            name, params = (
+                "window.output",
+                {**params, "refetch": True, "preload": False},
+            )
         windows.append(t.emit(name, array, i, j, results=1, params=params, sync=True))
     value = t.get(windows[0])
     t.set(windows[1], (), t.pure(lambda a: F32(2) * a + F32(1), value))
@@ -95,7 +96,11 @@ def ring(turns=4, slots=2):
     x, y = t.input("x", (turns,)), t.output("y", (turns,))
     k = t.thread_id()
     full, free = tapes.barrier("full", slots), tapes.barrier("free", slots)
-    with t.alloc(tapes.buffer("ring", (slots,)), full, free, users=2) as (s, full, free):
+    with t.alloc(tapes.buffer("ring", (slots,)), full, free, users=2) as (
+        s,
+        full,
+        free,
+    ):
         with t.when(t.pure(lambda a: a == 0, k)), t.loop(np.int32(turns)) as i:
             slot = t.pure(lambda a: a % np.int32(slots), i)
             with t.when(t.pure(lambda a: a >= slots, i)):

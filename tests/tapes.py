@@ -52,7 +52,9 @@ def view(ref, steps=()):
 class Tape:
     """A kernel under construction; every instruction is a source line of its own."""
 
-    def __init__(self, *, backend="mosaic_gpu", grid=(), threads=1, cluster=(), **facts):
+    def __init__(
+        self, *, backend="mosaic_gpu", grid=(), threads=1, cluster=(), **facts
+    ):
         names = tuple(f"c{axis}" for axis in range(len(cluster)))
         self.grid = ir.Grid(
             shape=grid, threads=threads, cluster=cluster, cluster_names=names
@@ -190,7 +192,9 @@ class Tape:
             self.emit("ir.return")
             params = {k: v for k, v in instr.params.items() if k != "agent"}
             params["locals"] = self.registers - len(instr.ins)
-            self.code[position] = dataclasses.replace(self.code[position], params=params)
+            self.code[position] = dataclasses.replace(
+                self.code[position], params=params
+            )
             self.registers = kept
         return ir.validate(self.made())
 

@@ -36,6 +36,7 @@ from pallas_debug.ir.tape import (
 
 TEXT_COLUMNS = 64
 PARAM_LIMIT = 40
+HIDDEN = ("avals", "decls")
 
 
 def listing(kernel: Kernel) -> str:
@@ -43,12 +44,14 @@ def listing(kernel: Kernel) -> str:
     names, shapes = _names(kernel)
     main = reachable(kernel.tape, kernel.entry)
     width = len(str(len(kernel.tape)))
-    lines, scope = [f"{kernel.name} ({kernel.backend})"], -1
+    lines, opened = [f"{kernel.name} ({kernel.backend})"], {-1, 0}
     for position, instr in enumerate(kernel.tape):
-        if instr.scope != scope:
-            scope = instr.scope
-            lines += _heading(kernel, scope, width)
-        indent = "  " * _depth(kernel, scope)
+        path = _path(kernel, instr.scope)
+        for depth, scope in enumerate(path):
+            if scope not in opened:
+                opened.add(scope)
+                lines.append(f"{' ' * width}{'  ' * depth}{_heading(kernel, scope)}")
+        indent = "  " * (len(path) - 1)
         # An agent's registers are numbered anew.
         known = (names, shapes) if position in main else ({}, {})
         text = f"{position:>{width}}  {indent}{line(instr, *known)}"
@@ -63,13 +66,14 @@ def line(
 ) -> str:
     """One instruction without its place; references by name where it is known."""
     names, shapes = names or {}, shapes or {}
-    outs = ", ".join(f"r{n}" for n in instr.outs)
+    outs = ", ".join(names.get(n, f"r{n}") for n in instr.outs)
     refs = [access(a, names, shapes) for a in instr.accesses]
     values = [_value(o, names) for o in instr.ins]
-    params = [f"{k}={_param(v)}" for k, v in instr.params.items() if k != "avals"]
+    params = [f"{k}={_param(v)}" for k, v in instr.params.items() if k not in HIDDEN]
     targets = [f"→{t}" for t in instr.targets]
     words = ", ".join([*refs, *values, *params, *targets])
-    return f"{outs} = {instr.op} {words}".rstrip() if outs else f"{instr.op} {words}".rstrip()
+    text = f"{instr.op} {words}".rstrip()
+    return f"{outs} = {text}" if outs else text
 
 
 def access(
@@ -90,7 +94,8 @@ def access(
 
 def _view(step: ViewStep, shape: tuple[int, ...] | None) -> str:
     if isinstance(step, Index):
-        sizes = shape if shape and len(shape) == len(step.dims) else (-1,) * len(step.dims)
+        rank = len(step.dims)
+        sizes = shape if shape and len(shape) == rank else (-1,) * rank
         dims = ", ".join(_dim(d, s) for d, s in zip(step.dims, sizes, strict=True))
         return f"[{dims}]"
     if isinstance(step, Transpose):
@@ -170,20 +175,19 @@ def _names(kernel: Kernel) -> tuple[dict[int, str], dict[int, tuple[int, ...]]]:
     return names, shapes
 
 
-def _depth(kernel: Kernel, scope: int) -> int:
-    depth = 0
-    while kernel.scopes[scope].parent >= 0:
-        scope, depth = kernel.scopes[scope].parent, depth + 1
-    return depth
+def _path(kernel: Kernel, scope: int) -> list[int]:
+    """The scopes around a scope, outermost first, itself last."""
+    path: list[int] = []
+    while scope >= 0:
+        path.insert(0, scope)
+        scope = kernel.scopes[scope].parent
+    return path
 
 
-def _heading(kernel: Kernel, scope: int, width: int) -> list[str]:
+def _heading(kernel: Kernel, scope: int) -> str:
     entry = kernel.scopes[scope]
-    if entry.parent < 0:
-        return []
-    indent = "  " * (_depth(kernel, scope) - 1)
     name = f" {entry.name}" if entry.name not in ("", entry.kind) else ""
-    return [f"{' ' * width}  {indent}{entry.kind}{name}:"]
+    return f"{entry.kind}{name}:"
 
 
 def _place(kernel: Kernel, instr: Instr) -> str:

@@ -69,7 +69,8 @@ def _targets(kernel: Kernel, position: int, where: str) -> None:
     if instr.op in CONTROL:
         low, high = TARGETS[instr.op]
         count = len(instr.targets)
-        assert low <= count <= (high or count), f"{where} has {count} targets"
+        most = count if high is None else high
+        assert low <= count <= most, f"{where} has {count} targets"
     assert max(successors(kernel.tape, position), default=0) < size, (
         f"{where} falls off the end of the tape"
     )

@@ -14,9 +14,13 @@ from pallas_debug.jaxlink.lowering import Lowering, constant, translate
 CALLS = {
     "lax.jit": "jaxpr",
     "lax.pjit": "jaxpr",
+    "lax.call": "call_jaxpr",
     "lax.closed_call": "call_jaxpr",
     "lax.core_call": "call_jaxpr",
+    "lax.eval_jaxpr": "call_jaxpr",
     "lax.remat": "jaxpr",
+    "lax.remat2": "jaxpr",
+    "lax.xla_metadata_call": "jaxpr",
     "lax.checkpoint": "jaxpr",
     "lax.custom_jvp_call": "call_jaxpr",
     "lax.custom_vjp_call": "call_jaxpr",

@@ -47,7 +47,7 @@ def lower(
         kernel = _pallas_call(lw, call)
     else:
         kernel = _mesh_call(lw, call)
-    return kernel
+    return ir.validate(kernel)
 
 
 def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:

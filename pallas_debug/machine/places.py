@@ -22,25 +22,30 @@ from pallas_debug.machine.memory import (
     Window,
     dtype_of,
 )
+from pallas_debug.machine.quick import locator, scalar
 from pallas_debug.trace.regions import clip
 
 
 class Plan:
     """A compiled access: `place(...)` is cached by reference origin and indices."""
 
-    __slots__ = ("access", "cache", "constants", "payload", "steps")
+    __slots__ = ("access", "cache", "constants", "quick", "steps")
 
     def __init__(self, access: ir.Access) -> None:
         self.access = access
         self.steps = access.steps
         self.cache: dict[Any, Place] = {}
         self.constants = _dynamic_slots(access)
-        self.payload = None
+        self.quick = locator(access.steps)
 
     def locate(
         self, shape: tuple[int, ...], dtype: np.dtype, ref: Any, dyn: Sequence[Any]
     ) -> Place:
         """Computes the place; `dyn` are the values of the traced operands in order."""
+        if self.quick is not None and type(ref) is int:
+            place = self.quick(shape, *dyn)
+            if place is not None:
+                return place
         if not self.steps and type(ref) is not int and not ref.squeezed:
             plain = _plain(ref, shape)
             if plain is not None:
@@ -102,13 +107,6 @@ def _resolve(dim: Any, values: Any) -> tuple:
     if isinstance(dim, ir.At):
         return ("at", scalar(next(values)))
     return ("gather", np.asarray(next(values)))
-
-
-def scalar(value: Any) -> int:
-    """An index as an int; JAX's bool, float and one-element starts are accepted."""
-    if type(value) is np.int32:
-        return int(value)
-    return int(value) if np.ndim(value) == 0 else int(np.asarray(value).reshape(-1)[0])
 
 
 def _bind(steps: Sequence[ir.ViewStep], values: Any) -> list[tuple]:
@@ -225,9 +223,9 @@ def _elements(
             offset = step.offset if isinstance(step, ir.Alias) else 0
             new = dtype_of(step.dtype)
             if _is_packed(step, flat.shape):
-                flat, words = _repacked(flat, cast or dtype, new, step.shape)
-                cast = new if words is not None or cast or new != dtype else None
-                size = size if words is not None else size * dtype.itemsize // new.itemsize
+                old, cast = cast or dtype, new
+                flat, words = _repacked(flat, old, new, step.shape)
+                size = size * old.itemsize // new.itemsize if words is None else size
                 continue
             flat, size = _recast(flat, cast or dtype, new, step.shape, offset, size)
             cast = new

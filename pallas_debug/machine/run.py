@@ -194,6 +194,10 @@ def _next(this: Run) -> int | None:
     if len(ready) == 1:
         state.current = ready.popleft()
         return state.current
+    if this.policy is schedules.round_robin and not this.preempt:
+        state.current = number = ready.popleft()
+        this.writer.choices.append((this.m.launch_number, state.step, number))
+        return number
     enabled = tuple(ready)
     current = state.current if this.preempt and state.current in enabled else -1
     number = this.policy(enabled, current)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pallas_debug.ir import chips
 from pallas_debug.machine import state as states
 from pallas_debug.machine.memory import Memory, dtype_of
 from pallas_debug.machine.step import Step
@@ -93,17 +94,35 @@ def cluster(m: Step) -> bool:
     return True
 
 
-def claim(m: Step) -> int:
-    """Takes the next cluster off the queue; -1 if there is none left."""
+def claim(m: Step, *, queued: bool = False) -> int:
+    """Takes a cluster that has not begun, -1 if there is none left.
+
+    As many as the chip has room for begin without asking; `queued` takes one of those
+    that would wait for a free place.
+    """
     state, size = m.state, math.prod(m.kernel.grid.cluster)
-    while state.next_cluster < math.prod(m.launch.grid):
-        number = state.next_cluster
-        state.next_cluster += 1
+    total = math.prod(m.launch.grid)
+    room = min(total, max(_cores(m) // size, 1))
+    while True:
+        if state.next_cluster < room and not queued:
+            number = state.next_cluster
+            state.next_cluster += 1
+        elif room + state.dequeued < total:
+            number = room + state.dequeued
+            state.dequeued += 1
+        else:
+            return -1
         if m.chosen is None or any(
             number * size + rank in m.chosen for rank in range(size)
         ):
             return number
-    return -1
+
+
+def _cores(m: Step) -> int:
+    """Cores of the pretended chip."""
+    if m.options.cores:
+        return m.options.cores
+    return chips.chip(m.launch.chip).core_count if m.launch.chip else 1
 
 
 def _block(m: Step, cluster_number: int, rank: int) -> states.Block:
@@ -169,5 +188,5 @@ def unravel(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 def progress(m: Step) -> tuple[int, int]:
     """Grid points begun, and all."""
     total = math.prod(m.launch.grid) if m.launch.grid else 1
-    begun = m.point if m.kernel.backend in SEQUENTIAL else m.state.next_cluster
+    begun = m.point if m.kernel.backend in SEQUENTIAL else m.state.next_cluster + m.state.dequeued
     return begun, total

@@ -173,7 +173,8 @@ class State:
       running: The thread whose turn it is, -1 between turns.
       current: The thread that had the last turn.
       step: Instructions executed so far.
-      next_cluster: Clusters started so far.
+      next_cluster, dequeued: Clusters begun so far: of those that the chip has room
+        for at the start, and of the others.
       joiners: Threads that sleep until an agent has ended.
       shared: Buffers that all blocks of the launch share, by the rule's key.
       clusters: The blocks of each running cluster of several, by rank.
@@ -189,6 +190,7 @@ class State:
         self.shared: dict[Any, int] = {}
         self.clusters: dict[int, tuple[Block, ...]] = {}
         self.next_cluster = 0
+        self.dequeued = 0
         self.step = 0
         self.current = -1
         self.running = -1
@@ -215,6 +217,7 @@ class State:
         twin.joiners = {n: list(w) for n, w in self.joiners.items()}
         twin.shared = dict(self.shared)
         twin.next_cluster, twin.step = self.next_cluster, self.step
+        twin.dequeued = self.dequeued
         twin.current, twin.running = self.current, self.running
         return twin
 

@@ -80,6 +80,7 @@ class Step:
         self._alls: dict[tuple[int, ...], Place] = {}
         self._unset: dict[int, np.ndarray] = {}
         self.slots: dict[int, Any] = {}
+        self._elements: dict[int, int] = {}
         self.root = -1
         self.arguments: tuple[int, ...] = ()
         self.current: states.Thread | None = None
@@ -219,7 +220,9 @@ class Step:
             return np.ascontiguousarray(value).reshape(-1).view(memory.data.dtype)
         numbers = _base_numbers(special, memory.data.dtype)
         flat = memory.data.reshape(-1)
-        return np.take(flat, numbers, mode="clip") if flat.size else flat
+        if flat.size == 0:
+            return np.zeros(numbers.shape, flat.dtype)
+        return np.take(flat, numbers, mode="clip")
 
     def _masked(self, place: Place, mask: np.ndarray, dtype: np.dtype) -> int:
         if place.special is not None:
@@ -465,7 +468,10 @@ class Step:
         return False
 
     def _element(self, index: int) -> int:
-        return self.writer.region((0, index, 1, 1))
+        region = self._elements.get(index)
+        if region is None:
+            region = self._elements[index] = self.writer.region((0, index, 1, 1))
+        return region
 
     # -- barriers ------------------------------------------------------------
 

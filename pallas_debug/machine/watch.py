@@ -25,7 +25,9 @@ class Watch:
       events: Row number of the launch's first event that is too many.
     """
 
-    def __init__(self, options: Options, first_event: int, interrupt: Interrupt) -> None:
+    def __init__(
+        self, options: Options, first_event: int, interrupt: Interrupt
+    ) -> None:
         self.options = options
         self.interrupt = interrupt
         self.countdown = CHECK_EVERY
@@ -33,7 +35,9 @@ class Watch:
         seconds = options.max_seconds
         self.deadline = None if seconds is None else time.monotonic() + seconds
 
-    def over(self, events: int, progress: Callable[[], tuple[int, int]]) -> Outcome | None:
+    def over(
+        self, events: int, progress: Callable[[], tuple[int, int]]
+    ) -> Outcome | None:
         """How the launch ends here, None to go on."""
         options = self.options
         if self.interrupt.hit:

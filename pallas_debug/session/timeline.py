@@ -10,7 +10,8 @@ back costs a few instructions, not the whole run. Deleting them changes nothing 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 from pallas_debug import ir, machine
@@ -47,7 +48,7 @@ class Timeline:
         choices: Choices = (),
         *,
         preempt: bool | None = None,
-        writer: Writer | None = None,
+        writer: Callable[[], Writer] = Writer,
         budget_bytes: int = BUDGET_BYTES,
     ) -> None:
         """Prepares the launch; nothing is executed.
@@ -57,7 +58,7 @@ class Timeline:
           options: The options it was executed with.
           choices: What the trace says about who ran; none for a single thread.
           preempt: As for `machine.begin`, for a recording by a policy of one's own.
-          writer: Where the launch's rows begin; None for the first of a trace.
+          writer: Makes a writer at which the launch's rows begin.
           budget_bytes: Bound of the memory for checkpoints.
         """
         self.launch = launch
@@ -66,17 +67,22 @@ class Timeline:
         program = machine.with_steps(machine.compile_kernel(launch.kernel))
         if preempt is None:
             preempt = options.policy != "round-robin"
-        run = begin(
-            launch,
-            writer or Writer(),
-            options,
-            program=program,
-            policy=schedules.round_robin,
-            preempt=preempt,
+        quiet = replace(options, values="none")
+        loud, silent = (
+            begin(
+                launch,
+                writer(),
+                chosen,
+                program=program,
+                policy=schedules.round_robin,
+                preempt=preempt,
+            )
+            for chosen in (options, quiet)
         )
-        number = run.m.launch_number
+        number = loud.m.launch_number
         self.choices = tuple(choice for choice in choices if choice[0] == number)
-        self._marks: list[Checkpoint] = [checkpoint(run)]
+        self._start = checkpoint(loud)
+        self._marks: list[Checkpoint] = [checkpoint(silent)]
         self._live: dict[int, set[int]] | None = None
 
     @classmethod
@@ -88,7 +94,7 @@ class Timeline:
             recorded.source,
             options,
             trace.choices,
-            writer=_before(trace, launch),
+            writer=lambda: _before(trace, launch),
         )
 
     def at(self, step: int) -> State:
@@ -96,7 +102,15 @@ class Timeline:
 
         It is a copy: whoever asked may keep and change it.
         """
-        return self.resume(step).m.state
+        run = resume(self._nearest(step), choices=self.choices)
+        assert isinstance(run.writer, Fork)
+        for mark in _marks_between(run.m.state.step, step):
+            ended = advance(run, until=mark)
+            run.writer.drop()
+            if ended:
+                break
+            self._keep(run, step)
+        return run.m.state
 
     def registers(self, step: int, thread: int) -> dict[int, Any]:
         """Registers of a thread at a step that the thread still needs, by number."""
@@ -112,14 +126,11 @@ class Timeline:
     def resume(self, step: int) -> Run:
         """A run stopped before instruction number `step`; `advance` makes it go on.
 
-        What it writes from here on equals what the recording wrote.
+        What it has written and will write equals what the recording wrote; to get
+        there it records the launch once more from its start.
         """
-        near = self._nearest(step)
-        run = resume(near, choices=self.choices)
-        for mark in _marks_between(near.step, step):
-            if advance(run, until=mark):
-                break
-            self._keep(run, step)
+        run = resume(self._start, choices=self.choices)
+        advance(run, until=step)
         return run
 
     @property
@@ -130,13 +141,7 @@ class Timeline:
     @property
     def size_bytes(self) -> int:
         """Memory that the checkpoints take, the first one aside."""
-        forks: dict[int, int] = {}
-        for mark in self._marks[1:]:
-            writer = mark.writer
-            while isinstance(writer, Fork) and id(writer) not in forks:
-                forks[id(writer)] = writer.suffix_bytes
-                writer = writer.base
-        return sum(mark.size_bytes for mark in self._marks[1:]) + sum(forks.values())
+        return sum(mark.size_bytes for mark in self._marks[1:])
 
     def forget(self) -> None:
         """Deletes the checkpoints; only speed changes."""

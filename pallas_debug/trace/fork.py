@@ -72,11 +72,6 @@ class Fork(Writer):
     def values(self) -> int:
         return self.since.payloads + len(self.payloads)
 
-    @property
-    def suffix_bytes(self) -> int:
-        """Memory of the rows and values that are its own."""
-        return len(self.log) + self.payload_bytes - self.since.payload_bytes
-
     def _known(self, table: str, key: Any) -> int | None:
         """The number that a prefix gave to a key, None if it gave none."""
         writer: Writer = self
@@ -120,6 +115,11 @@ class Fork(Writer):
         if number is None:
             number = self._part_ids[key] = self.payload(numbers)
         return number
+
+    def drop(self) -> None:
+        """Forgets its rows but counts on: for a run whose state alone is wanted."""
+        self.since = self.since._replace(events=self.events)
+        self.log.clear()
 
     def joined(self) -> Writer:
         """The prefix and the suffix as one writer, to be closed as a trace."""

@@ -247,3 +247,22 @@ def test_a_reference_seen_as_a_narrower_dtype_is_packed_by_rows():
     trace = traced(build(False), floats(8, 128))
     words = np.asarray(floats(8, 128)).view(np.int16).reshape(8, 128, 2)
     same(trace.outputs, words.transpose(0, 2, 1).reshape(16, 128))
+
+
+def test_a_reference_seen_as_a_wider_dtype_is_packed_by_rows():
+    def body(x_ref, o_ref, p_ref):
+        words = x_ref.bitcast(jnp.uint32)
+        o_ref[...] = words[...]
+        p_ref.bitcast(jnp.uint32)[...] = words[...]
+        p_ref.bitcast(jnp.uint32)[0:2] = words[2:4]
+
+    x = (floats(16, 128) / 8).astype(jnp.bfloat16)
+    build = call(
+        body,
+        out_shape=[out(8, 128, dtype=np.uint32), out(16, 128, dtype=jnp.bfloat16)],
+        compiler_params=TPU,
+    )
+    trace = traced(build(False), x)
+    pairs = np.asarray(x).view(np.uint16).astype(np.uint32).reshape(8, 2, 128)
+    expected = pairs[:, 0] | pairs[:, 1] << 16
+    same(trace.outputs, [expected, x.at[0:4].set(x[4:8])])

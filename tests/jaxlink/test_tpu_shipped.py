@@ -123,9 +123,11 @@ def test_paged_attention_equals_dense_attention(inline):
         assert_close(actual[i], expected, 1e-4)
 
 
-def test_ragged_paged_attention_equals_the_reference():
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
+def test_ragged_paged_attention_equals_the_reference(dtype):
     ragged = module("tpu.ragged_paged_attention.kernel")
-    q, pages = normal(0, 24, 4, 128) * 0.1, normal(1, 16, 16, 2, 128)
+    q = normal(0, 24, 4, 128, dtype=dtype) * 0.1
+    pages = normal(1, 16, 16, 4, 128, dtype=dtype)
     lengths = jnp.asarray([40, 18, 64], jnp.int32)
     tables = jnp.asarray(np.arange(12).reshape(3, 4), jnp.int32)
     starts = jnp.asarray([0, 10, 11, 24], jnp.int32)
@@ -137,7 +139,8 @@ def test_ragged_paged_attention_equals_the_reference():
         vmem_limit_bytes=1 << 25,
     )
     expected = ragged.ref_ragged_paged_attention(*args)
-    assert_close(recorded(kernel, *args), expected, 1e-4)
+    tolerance = 1e-4 if dtype == jnp.float32 else 0.02
+    assert_close(recorded(kernel, *args), expected, tolerance)
 
 
 def test_threefry_equals_the_bits_of_jax():

@@ -19,7 +19,9 @@ COPY = st.tuples(st.just("copy"), st.integers(0, 3), st.integers(0, 3), CELLS, C
 ALONE = st.one_of(
     COPY,
     st.tuples(st.just("update"), st.integers(0, 3), CELLS),
-    st.tuples(st.just("gather"), st.integers(0, 3), st.lists(CELLS, min_size=1, max_size=3)),
+    st.tuples(
+        st.just("gather"), st.integers(0, 3), st.lists(CELLS, min_size=1, max_size=3)
+    ),
     st.tuples(st.just("masked"), st.integers(0, 3), st.integers(0, 15)),
     st.tuples(st.just("arrive"), st.integers(0, 1)),
     st.tuples(st.just("wait"), st.integers(0, 1)),
@@ -90,7 +92,11 @@ class Writer:
 
     def _gather(self, ref, cells):
         t, where = self.t, [np.array(cells, np.int32)]
-        t.set(self.refs[ref], where, t.pure(lambda a: a * F32(2), t.get(self.refs[ref], where)))
+        t.set(
+            self.refs[ref],
+            where,
+            t.pure(lambda a: a * F32(2), t.get(self.refs[ref], where)),
+        )
 
     def _masked(self, ref, bits):
         mask = np.array([bool(bits >> n & 1) for n in range(SIZE)])

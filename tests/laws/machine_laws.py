@@ -141,7 +141,10 @@ def has_prefixes(launch, options):
         for number, row in enumerate(prefix.buffer_rows):
             if row.role == "sync":
                 continue
-            one, other = fold.memory(prefix, number), fold.memory(trace, number, at=count)
+            one, other = (
+                fold.memory(prefix, number),
+                fold.memory(trace, number, at=count),
+            )
             np.testing.assert_array_equal(one.initialized, other.initialized)
             np.testing.assert_array_equal(one.values, other.values)
 
@@ -149,7 +152,16 @@ def has_prefixes(launch, options):
 def judged(trace):
     """Findings as plain data."""
     return [
-        (f.code, f.message, f.hint, f.severity, str(f.loc), f.threads, f.events, f.count)
+        (
+            f.code,
+            f.message,
+            f.hint,
+            f.severity,
+            str(f.loc),
+            f.threads,
+            f.events,
+            f.count,
+        )
         for f in run_checks(trace).findings
     ]
 

@@ -57,7 +57,9 @@ def test_max_events_counts_each_launch():
     for _ in range(3):
         run = tapes.run(endless().launch(), writer=writer, max_events=50)
         assert run.record.outcome.kind == "truncated"
-    lengths = [launch.last_event - launch.first_event for launch in close(writer).launches]
+    lengths = [
+        launch.last_event - launch.first_event for launch in close(writer).launches
+    ]
     assert all(50 <= length <= 52 for length in lengths)
 
 
@@ -92,7 +94,10 @@ def test_values_are_kept_as_asked(values, reads, writes):
     x, y = t.input("x", (2,)), t.output("y", (2,))
     t.set(y, (), t.get(x))
     trace = t.trace(np.ones(2, F32), values=values)
-    (read,), (write,) = trace.events.where(kind="read"), trace.events.where(kind="write")
+    (read,), (write,) = (
+        trace.events.where(kind="read"),
+        trace.events.where(kind="write"),
+    )
     assert (trace.values(read) is not None) == reads
     assert (trace.values(write) is not None) == writes
 

@@ -18,7 +18,9 @@ def racing(threads=3, turns=3):
     t = Tape(threads=threads)
     y = t.output("y", (threads * turns,), "int32")
     k = t.thread_id()
-    with t.alloc(tapes.buffer("n", (), "int32"), tapes.semaphore("s"), users=threads) as (
+    with t.alloc(
+        tapes.buffer("n", (), "int32"), tapes.semaphore("s"), users=threads
+    ) as (
         n,
         s,
     ):

@@ -221,9 +221,7 @@ def test_prints_checks_and_fences_are_facts():
 
 
 def unknown(t, *avals, results=1):
-    return t.emit(
-        "magic.unknown", results=results, params={"avals": avals}, sync=True
-    )
+    return t.emit("magic.unknown", results=results, params={"avals": avals}, sync=True)
 
 
 def test_unsupported_op_stops_with_its_line():

@@ -62,7 +62,8 @@ def try_cluster_cancel(
     agent = Agent()
     place = agent.access(operands.views(result, p["result_transforms_tree"]).access)
     done = operands.views(barrier, p["barrier_transforms_tree"]).access
-    axes = flat_axes(p.get("collective_axes", ()))
+    everyone = (*lw.grid.cluster_names, lw.grid.thread_name)
+    axes = flat_axes(p.get("collective_axes", everyone))
     arrival = {"axes": axes, "thread_name": lw.grid.thread_name}
     lw.emit("gpu.cluster_cancel_arrive", accesses=[done], params=arrival, sync=True)
     done = agent.access(done)

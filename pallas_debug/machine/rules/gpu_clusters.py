@@ -72,7 +72,7 @@ def try_cluster_cancel(
 @rule("gpu.cluster_cancel_answer")
 def cluster_cancel_answer(m: Step, result: Target, barrier: Target) -> None:
     """Takes a cluster off the queue; each block of the asking one gets the answer."""
-    number = start.claim(m)
+    number = start.claim(m, queued=True)
     answer = np.array([number, number >= 0, 0, 0], np.int32)
     ref, plan, dyn = result
     done, index = element(m, barrier)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,4 +29,4 @@ def size_bytes(m: Step, target: Target) -> int:
     dtype = m.memory(target[0]).data.dtype
     if special is not None and special.cast is not None:
         dtype = special.cast
-    return int(np.prod(place.shape, dtype=np.int64)) * dtype.itemsize
+    return math.prod(place.shape) * dtype.itemsize
