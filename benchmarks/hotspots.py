@@ -80,7 +80,9 @@ def main() -> None:
         for module, name, calls, own, total in rows[: chosen.top]
     ]
     print(f"{chosen.kernel} {chosen.blocks} {chosen.engine}: {events:,} events,")
-    print(f"{tables.duration(plain)} plain, {tables.duration(whole)} profiled\n")
+    calls = sum(row[2] for row in rows) / events  # the same on a busy machine
+    print(f"{tables.duration(plain)} plain, {tables.duration(whole)} profiled,")
+    print(f"{plain / events * 1e6:.2g} µs and {calls:.1f} calls an event\n")
     print(tables.grid(head + body), "\n")
     body = [
         [tables.duration(own), f"{own / whole:.0%}", module]

@@ -1,8 +1,11 @@
 """The generic registry, and the agreement of each explicit list with its folder."""
 
+import pathlib
+
 import pytest
 
-from pallas_debug import errors
+from pallas_debug import checks, cli, errors
+from pallas_debug.machine import rules as machine_rules
 from pallas_debug.registry import Registry
 
 
@@ -51,3 +54,33 @@ def test_iteration_is_sorted_by_key():
     assert len(views) == 3
     assert "text" in views
     assert "txt" not in views
+
+
+PACKAGE = pathlib.Path(checks.__file__).parent.parent
+
+
+def modules_with(folder, text):
+    """Names of the modules in a folder whose source has a text."""
+    for path in sorted((PACKAGE / folder).rglob("*.py")):
+        if any(line.startswith(text) for line in path.read_text().splitlines()):
+            parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+            yield ".".join(parts)
+
+
+def test_every_check_in_the_folder_is_in_the_list():
+    found = list(modules_with("checks", "@check("))
+    assert found
+    registered = {one.function.__module__ for _, one in checks.CHECKS.items()}
+    assert registered == set(found)
+
+
+def test_every_rule_family_in_the_folder_is_in_the_list():
+    found = list(modules_with("machine/rules", "@rule("))
+    registered = {rule.function.__module__ for rule in machine_rules.RULES.values()}
+    assert found
+    assert set(found) <= registered
+
+
+def test_every_command_in_the_folder_is_in_the_list():
+    found = set(modules_with("cli", "def add_arguments")) - {"pallas_debug.cli.output"}
+    assert {module.__name__ for module in cli.COMMANDS.values()} == found

@@ -83,7 +83,8 @@ def _pure(instr: Instr, where: str) -> None:
     if pure is None:
         return
     assert not instr.accesses, f"{where} is pure but touches memory"
-    assert pure.results == len(instr.outs), f"{where}: {pure.results} results"
+    if instr.outs:  # else nobody takes the result
+        assert pure.results == len(instr.outs), f"{where}: {pure.results} results"
     assert all(name.isidentifier() for name in pure.env), f"{where} has odd names"
     for _, field, _, _ in string.Formatter().parse(pure.expr):
         if field is not None:
@@ -151,7 +152,7 @@ def _defined_before_use(kernel: Kernel) -> None:
     """Forwards data flow, registers as the bits of an int."""
     entries = {kernel.entry: _bits(kernel.arguments)}
     for entry, instr in agent_entries(kernel.tape).items():
-        entries[entry] = _bits(range(len(instr.ins)))
+        entries[entry] = _bits(_given(instr))
     known: dict[int, int] = {}
     todo = list(entries.items())
     while todo:
@@ -174,6 +175,18 @@ def _defined_before_use(kernel: Kernel) -> None:
             f"{position}: {instr.op} reads register {missing.bit_length() - 1}, "
             "which is not set on every path"
         )
+
+
+def _given(instr: Instr) -> Iterable[int]:
+    """The registers that an agent begins with.
+
+    Its rule may fill `extra` ones beyond the operands; a warp keeps the register file of
+    its warpgroup (`slots`) and has a `number`.
+    """
+    slots = instr.params.get("slots")
+    if slots is not None:
+        return (*slots, instr.params["number"])
+    return range(len(instr.ins) + instr.params.get("extra", 0))
 
 
 def _bits(registers: Iterable[int]) -> int:

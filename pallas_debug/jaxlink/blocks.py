@@ -148,7 +148,8 @@ def flush(lw: Lowering, operands: Sequence[Operand]) -> None:
 
 def _declare(lw: Lowering, op: Operand) -> ir.Buffer:
     aval = op.mapping.transformed_block_aval
-    decl = refs.declare(lw, op.name, aval, (), "thread")
+    layout = getattr(op.mapping.ref_aval, "transforms", ())
+    decl = refs.declare(lw, op.name, aval, layout, "thread")
     kept = tuple(
         d for d, dim in enumerate(dims_of(op.mapping)) if dim[0] != "squeezed"
     )

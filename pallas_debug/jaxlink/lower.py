@@ -6,7 +6,7 @@ over the grid with windows, or a grid of blocks that each run the body once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -25,7 +25,7 @@ from pallas_debug.jaxlink import (
 from pallas_debug.jaxlink.backends import backend_of
 from pallas_debug.jaxlink.capture import LaunchCall
 from pallas_debug.jaxlink.lowering import Lowering
-from pallas_debug.jaxlink.translate.pallas import debug_names
+from pallas_debug.jaxlink.translate.pallas import allocated, debug_names
 
 __all__ = ["control", "lower", "translate"]
 
@@ -62,9 +62,7 @@ def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     arrays = _arrays(lw, gm, body, names)
     arguments = [lw.register() for _ in arrays]
     scalars = arguments[:n_scalars]
-    aliases = tuple(
-        (i - gm.num_dynamic_grid_bounds, o) for i, o in p["input_output_aliases"]
-    )
+    aliases = tuple(p["input_output_aliases"])
     shares = {i - n_scalars: n_in + o for i, o in aliases}
     shares |= {output: source for source, output in shares.items()}
     written = _written(body)
@@ -80,13 +78,12 @@ def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
         )
         for k, m in enumerate(gm.block_mappings)
     ]
-    scratch = _scratch(lw, body, n_scalars + n_in + n_out)
+    scratch, free = _scratch(lw, body, n_scalars + n_in + n_out, gm.scratch_avals)
     if lw.backend == "triton":
         _blocks_body(lw, body, operands, scalars, scratch)
     else:
         _core_body(lw, body, operands, scalars, scratch)
-    if scratch:
-        lw.emit("scope.free", scratch, params={"users": 1}, sync=True)
+    free()
     _finish(lw)
     return _kernel(
         lw, arguments, arrays, (n_scalars, n_in, n_out), aliases,
@@ -132,16 +129,21 @@ def _blocks_body(
     lw.jaxpr(body, [*scalars, *windows, *scratch])
 
 
-def _scratch(lw: Lowering, body: Any, first: int) -> tuple[ir.Operand, ...]:
+def _scratch(
+    lw: Lowering, body: Any, first: int, asked: Sequence[Any] = ()
+) -> tuple[list[ir.Operand], Callable[[], None]]:
+    """References to the scratch operands, and how to end them.
+
+    `asked` are their types as the user asked for them, with the layouts to be undone.
+    """
     names = debug_names(body, 0)
+    layouts = [getattr(a, "transforms", ()) for a in asked]
+    layouts += [()] * (len(body.invars) - first - len(layouts))
     decls = tuple(
-        refs.declare(lw, names[first + i] or f"scratch{i}", v.aval, (), "launch")
-        for i, v in enumerate(body.invars[first:])
+        refs.declare(lw, names[first + i] or f"scratch{i}", v.aval, layout, "launch")
+        for i, (v, layout) in enumerate(zip(body.invars[first:], layouts, strict=True))
     )
-    if not decls:
-        return ()
-    params = {"decls": decls, "users": 1}
-    return lw.emit("scope.alloc", results=len(decls), params=params, sync=True)
+    return allocated(lw, decls, 1)
 
 
 def _mesh_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
@@ -159,10 +161,9 @@ def _mesh_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
         for i, v in enumerate(body.invars[: n_in + n_out])
     )
     arguments = [lw.register() for _ in arrays]
-    scratch = _scratch(lw, body, n_in + n_out)
+    scratch, free = _scratch(lw, body, n_in + n_out)
     lw.jaxpr(body, [*arguments, *scratch])
-    if scratch:
-        lw.emit("scope.free", scratch, params={"users": 1}, sync=True)
+    free()
     _finish(lw)
     aliases = tuple(dict(p.get("input_output_aliases") or {}).items())
     facts = _facts(
@@ -227,7 +228,7 @@ def _real_blocks(gm: Any) -> int:
 
 
 def _names(body: Any, n_scalars: int, n_in: int, n_out: int) -> list[str]:
-    """The user's parameter names, else `in0`, `out0`, …"""
+    """The user's parameter names, else `in0`, `out0` and so on."""
     names = debug_names(body, 0)
     for i in range(n_scalars + n_in + n_out):
         k = i - n_scalars
@@ -288,7 +289,9 @@ def _mesh_grid(mesh: Any) -> ir.Grid:
             threads=int(mesh.num_threads or 1),
             thread_name=str(mesh.thread_name or ""),
         )
+    # The cores of a TPU start together and reach each other, as a cluster's blocks.
     shape = dict(mesh.shape)
     return ir.Grid(
-        shape=tuple(int(s) for s in shape.values()), names=tuple(map(str, shape))
+        cluster=tuple(int(s) for s in shape.values()),
+        cluster_names=tuple(map(str, shape)),
     )

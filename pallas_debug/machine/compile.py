@@ -217,9 +217,7 @@ class _Compiler:
         pure = instr.pure
         assert pure is not None
         names = {
-            key: self._constant(value)
-            for key, value in pure.env.items()
-            if key != "np"
+            key: self._constant(value) for key, value in pure.env.items() if key != "np"
         }
         expression = _rename(pure.expr, names)
         return expression.format(*(self._operand(o) for o in instr.ins))

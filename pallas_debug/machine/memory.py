@@ -219,3 +219,16 @@ class Packed:
 def _flat(data: np.ndarray, cast: np.dtype | None) -> np.ndarray:
     flat = data.reshape(-1)
     return flat if cast is None else flat.view(cast)
+
+
+def base_numbers(special: Any, dtype: np.dtype) -> np.ndarray:
+    """Element numbers in units of the buffer's own dtype."""
+    if isinstance(special, Packed):
+        return special.base.reshape(-1)
+    flat = special.flat.reshape(-1)
+    if special.cast is None or special.cast.itemsize == dtype.itemsize:
+        return flat
+    first = flat * special.cast.itemsize // dtype.itemsize
+    last = (flat + 1) * special.cast.itemsize - 1
+    span = int((last // dtype.itemsize - first).max(initial=0)) + 1
+    return np.unique(first[:, None] + np.arange(span))

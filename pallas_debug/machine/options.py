@@ -48,7 +48,7 @@ class Options:
     unsupported: str = "stop"
     progress: bool | Callable[[int, int], None] | None = None
 
-    ACCEPTED = {  # noqa: RUF012 (a constant of the class, not a field)
+    ACCEPTED = {
         "values": ("all", "writes", "none"),
         "policy": ("round-robin", "random"),
         "uninitialized": ("nan", "zero"),

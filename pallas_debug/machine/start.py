@@ -44,7 +44,7 @@ def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
     return tuple(numbers[sources:])
 
 
-def _argument(m, decl, position, data, alias, initial) -> int:  # noqa: ANN001
+def _argument(m, decl, position, data, alias, initial) -> int:
     kernel = m.kernel
     role = "output"
     if position < kernel.num_scalars + kernel.num_inputs:
@@ -160,7 +160,7 @@ def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
     m.emit(Kind.SPAWN, number)
 
 
-def _row(m, kind, parent, cluster, block, index) -> int:  # noqa: ANN001
+def _row(m, kind, parent, cluster, block, index) -> int:
     """Adds a thread that no instruction spawned."""
     return m.writer.thread(
         ThreadRow(
@@ -188,5 +188,9 @@ def unravel(number: int, shape: tuple[int, ...]) -> tuple[int, ...]:
 def progress(m: Step) -> tuple[int, int]:
     """Grid points begun, and all."""
     total = math.prod(m.launch.grid) if m.launch.grid else 1
-    begun = m.point if m.kernel.backend in SEQUENTIAL else m.state.next_cluster + m.state.dequeued
+    begun = (
+        m.point
+        if m.kernel.backend in SEQUENTIAL
+        else m.state.next_cluster + m.state.dequeued
+    )
     return begun, total

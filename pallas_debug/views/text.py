@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from pallas_debug.trace import Trace
+from pallas_debug.trace import Trace, dtypes
 from pallas_debug.views import overview
 
 MOST_FINDINGS = 20  # in one list
@@ -29,9 +30,11 @@ def size(count: int) -> str:
 
 def shaped(held: overview.Held) -> str:
     """`float16[64, 64] × 4`."""
-    inside = ", ".join(map(str, held.shape))
+    inside = f"[{', '.join(map(str, held.shape))}]"
+    if dtypes.is_sync(held.dtype) and math.prod(held.shape) == 1:
+        inside = ""  # versions of JAX differ about the shape of a single barrier
     times = f" × {held.instances:,}" if held.instances > 1 else ""
-    return f"{held.dtype}[{inside}]{times}"
+    return f"{held.dtype}{inside}{times}"
 
 
 def spread(value: overview.Spread | None) -> str:

@@ -146,7 +146,7 @@ def async_prefetch(
     if eqn.params.get("has_user_predicate"):
         operands.last()
     region = operands.views(operands.take(), eqn.params["ref_transforms_treedef"])
-    lw.emit("gpu.async_prefetch", accesses=[region.access], pure=ir.Pure(expr="None"))
+    lw.emit("gpu.async_prefetch", accesses=[region.access])
     return []
 
 

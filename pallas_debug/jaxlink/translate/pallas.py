@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,16 +72,42 @@ def run_scoped(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
         refs.declare(lw, names[i] or f"scratch{i}", v.aval, t, _scope(v.aval, scope))
         for i, (v, t) in enumerate(zip(jaxpr.invars, transforms, strict=True))
     )
-    users = lw.grid.threads if collective else 1
-    params = {"decls": decls, "users": users}
-    held = lw.emit("scope.alloc", results=len(decls), params=params, sync=True)
-    if len(decls) == 0:
-        outs = lw.jaxpr(jaxpr, [], ins)
-    else:
-        outs = lw.jaxpr(jaxpr, list(held), ins)
-        lw.emit("scope.free", held, params={"users": users}, sync=True)
+    held, free = allocated(lw, decls, lw.grid.threads if collective else 1)
+    outs = lw.jaxpr(jaxpr, held, ins)
+    free()
     lw.scope = before
     return outs
+
+
+def allocated(
+    lw: Lowering, decls: Sequence[ir.Buffer], users: int
+) -> tuple[list[ir.Operand], Callable[[], None]]:
+    """References to new buffers, and how to end them.
+
+    On a TPU with several cores a buffer in HBM is one for all of them.
+    """
+    several = lw.backend == "tpu" and math.prod(lw.grid.cluster) > 1
+    common = [several and decl.space in ("hbm", "any") for decl in decls]
+    held: dict[int, ir.Operand] = {}
+    frees: list[tuple[str, list[ir.Operand], dict[str, Any]]] = []
+    for is_common, name in ((True, "_shared"), (False, "")):
+        mine = [i for i, is_it in enumerate(common) if is_it == is_common]
+        if mine:
+            params = {} if is_common else {"users": users}
+            regs = lw.emit(
+                f"scope.alloc{name}",
+                results=len(mine),
+                params={"decls": tuple(decls[i] for i in mine), **params},
+                sync=True,
+            )
+            held |= dict(zip(mine, regs, strict=True))
+            frees.append((f"scope.free{name}", list(regs), params))
+
+    def free() -> None:
+        for op, regs, params in reversed(frees):
+            lw.emit(op, regs, params=params, sync=True)
+
+    return [held[i] for i in range(len(decls))], free
 
 
 def _scope(aval: Any, scope: str) -> str:

@@ -15,10 +15,10 @@ from pallas_debug.jaxlink.lowering import Lowering, translate
 @translate("pallas.semaphore_signal")
 def signal(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     semaphore, amount, device, core = _arguments(eqn, ins)
-    own_device(lw, device, eqn.params, "pallas.semaphore_signal")
+    semaphore = reached(lw, semaphore, device, eqn.params, "pallas.semaphore_signal")
     if core is not None:
-        params = {"axes": ("core",), "op": "pallas.semaphore_signal"}
-        lw.emit("pallas.own_device", [refs.operand(core)], params=params)
+        names = lw.grid.cluster_names[:1] or ("core",)
+        semaphore = on_core(lw, semaphore, {names[0]: core}, "pallas.semaphore_signal")
     lw.emit(
         "pallas.semaphore_signal",
         [refs.operand(amount)],
@@ -55,20 +55,40 @@ def _arguments(eqn: Any, ins: Sequence[ir.Operand]) -> tuple[Any, ...]:
     return (refs.access(refs.operand(ref), avals[0], transforms), *rest)
 
 
-def own_device(lw: Lowering, ids: Any, params: Any, op: str) -> None:
-    """A device id other than this device's own ends the launch as unsupported."""
+def reached(
+    lw: Lowering, access: ir.Access, ids: Any, params: Any, op: str
+) -> ir.Access:
+    """The same reference on the core that a device id names.
+
+    An id of another device ends the launch as unsupported when it is reached.
+    """
     if ids is None:
-        return
+        return access
     if isinstance(ids, dict):
-        axes = tuple(ids)
-        values = list(ids.values())
-    elif getattr(params.get("device_id_type"), "name", "MESH") == "LOGICAL":
-        axes, values = ("logical",), [ids]
-    else:
-        values = jax.tree.leaves(ids)
-        axes = tuple(range(len(values)))
-    lw.emit(
-        "pallas.own_device",
-        [refs.operand(value) for value in values],
-        params={"axes": axes, "op": op},
-    )
+        return on_core(lw, access, ids, op)
+    if getattr(params.get("device_id_type"), "name", "MESH") == "LOGICAL":
+        return on_core(lw, access, {"logical": ids}, op)
+    return on_core(lw, access, dict(enumerate(jax.tree.leaves(ids))), op)
+
+
+def on_core(
+    lw: Lowering, access: ir.Access, ids: dict[Any, Any], op: str
+) -> ir.Access:
+    """Axes of the mesh of cores lead to another core; all others must be our own."""
+    cores = {_single(a): v for a, v in ids.items() if _single(a) in lw.grid.cluster_names}
+    rest = {a: v for a, v in ids.items() if _single(a) not in cores}
+    if rest:
+        lw.emit(
+            "pallas.own_device",
+            [refs.operand(value) for value in rest.values()],
+            params={"axes": tuple(rest), "op": op},
+        )
+    if not cores:
+        return access
+    values = tuple(refs.operand(value) for value in cores.values())
+    peer = ir.Peer(ids=values, axes=tuple(cores))
+    return ir.Access(ref=access.ref, steps=(peer, *access.steps))
+
+
+def _single(axis: Any) -> Any:
+    return axis[0] if isinstance(axis, tuple) and len(axis) == 1 else axis

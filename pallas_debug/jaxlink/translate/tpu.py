@@ -11,14 +11,16 @@ from pallas_debug import ir
 from pallas_debug.jaxlink import refs
 from pallas_debug.jaxlink.lowering import Lowering, constant, translate
 from pallas_debug.jaxlink.translate.agents import Agent, viewed
-from pallas_debug.jaxlink.translate.pallas_semaphores import own_device
+from pallas_debug.jaxlink.translate.pallas_semaphores import reached
 
 
 @translate("tpu.dma_start")
 def dma_start(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     """A thread that reads, signals the sender, writes, signals the receiver."""
     source, target, received, sent, device = _copy(eqn, ins)
-    own_device(lw, device, eqn.params, "tpu.dma_start")
+    target = reached(lw, target, device, eqn.params, "tpu.dma_start")
+    if received is not None and device is not None:
+        received = reached(lw, received, device, eqn.params, "tpu.dma_start")
     agent = Agent()
     source, target = agent.access(source), agent.access(target)
     received = received and agent.access(received)

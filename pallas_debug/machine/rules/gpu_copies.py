@@ -60,6 +60,11 @@ def copy_smem_to_gmem(
         m.spawn("tma", instr.targets[0], [*values, *[None] * extra], "tma_store")
 
 
+@rule("gpu.async_prefetch")
+def async_prefetch(m: Step, region: Target) -> None:
+    """A cache is nothing that a kernel can see."""
+
+
 @rule("gpu.async_store_smem", wants_instr=True)
 def async_store_smem(m: Step, instr: ir.Instr, *values: Any, extra: int) -> None:
     m.spawn("tma", instr.targets[0], [*values, *[None] * extra])
@@ -113,7 +118,9 @@ def tma_arrive(m: Step, barrier: Target) -> None:
 
 
 @rule("gpu.tma_multicast")
-def tma_multicast(m: Step, target: Target, value: Any, *, axes: tuple[str, ...]) -> None:
+def tma_multicast(
+    m: Step, target: Target, value: Any, *, axes: tuple[str, ...]
+) -> None:
     """Writes the same to the corresponding place of each block along the axes."""
     ref, plan, dyn = target
     for block in peers.group(m, axes):

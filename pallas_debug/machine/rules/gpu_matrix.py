@@ -72,7 +72,9 @@ def tcgen05_mma(m: Step, instr: ir.Instr, *values: Any, **params: Any) -> None:
 
 
 @rule("gpu.tcgen05_commit_arrive", wants_instr=True)
-def tcgen05_commit_arrive(m: Step, instr: ir.Instr, *values: Any, **params: Any) -> None:
+def tcgen05_commit_arrive(
+    m: Step, instr: ir.Instr, *values: Any, **params: Any
+) -> None:
     issue(m, instr, values, **params)
 
 

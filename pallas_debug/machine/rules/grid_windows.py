@@ -237,13 +237,13 @@ def _load(m: Step, plan: Slot, array: int, decl: ir.Buffer, box: Box) -> int:
     return number
 
 
-def _write_part(m, window, sizes, starts, inside, value) -> None:  # noqa: ANN001
+def _write_part(m, window, sizes, starts, inside, value) -> None:
     """Writes a box of the window given in the array's dimensions."""
     ref = Window(window, *_drop(m, window, sizes, starts, inside), ())
     m.write(m.whole(ref), np.reshape(value, ref.sizes))
 
 
-def _drop(m, window, sizes, starts, inside):  # noqa: ANN001, ANN202
+def _drop(m, window, sizes, starts, inside):
     """The same box without the squeezed dimensions, which the window lacks."""
     shape = m.data(window).shape
     if len(shape) == len(sizes):
@@ -252,7 +252,7 @@ def _drop(m, window, sizes, starts, inside):  # noqa: ANN001, ANN202
     return tuple(starts[d] for d in kept), tuple(inside[d] for d in kept)
 
 
-def _pad(m, window, sizes, starts, inside) -> None:  # noqa: ANN001
+def _pad(m, window, sizes, starts, inside) -> None:
     """Records the parts of a window that no element of the array fills."""
     starts, inside = _drop(m, window, sizes, starts, inside)
     shape = m.data(window).shape

@@ -46,9 +46,7 @@ def semaphore_signal(m: Step, semaphore: Target, amount: Any) -> None:
 
 
 @rule("pallas.semaphore_wait", waits=True)
-def semaphore_wait(
-    m: Step, semaphore: Target, amount: Any, decrement: Any
-) -> bool:
+def semaphore_wait(m: Step, semaphore: Target, amount: Any, decrement: Any) -> bool:
     return m.take(*element(m, semaphore), int(amount), bool(decrement))
 
 

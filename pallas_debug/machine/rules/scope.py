@@ -42,3 +42,26 @@ def free(m: Step, *held: int, users: int) -> None:
                 break
     for number in held:
         m.free(number)
+
+
+@rule("scope.alloc_shared")
+def alloc_shared(m: Step, *, decls: tuple[ir.Buffer, ...]) -> Any:
+    """New buffers in memory that all cores of a TPU share; the first allocates."""
+    thread, cores = m.thread, m.cluster(m.thread.block)
+    count = thread.counters.get(m.pc, 0)
+    thread.counters[m.pc] = count + 1
+    held = peers.shared(m, cores[0], (m.pc, count), decls, len(cores))[0]
+    return held[0] if len(held) == 1 else tuple(held)
+
+
+@rule("scope.free_shared")
+def free_shared(m: Step, *held: int) -> None:
+    """Ends the buffers when the last core leaves."""
+    for entry in reversed(m.cluster(m.thread.block)[0].shared.values()):
+        if entry[0] == list(held):
+            entry[1] -= 1
+            if entry[1] > 0:
+                return
+            break
+    for number in held:
+        m.free(number)

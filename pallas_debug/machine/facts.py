@@ -1,0 +1,147 @@
+"""What every verb needs: the run that it belongs to, and how an event is appended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.errors import UnsupportedOp
+from pallas_debug.machine import state as states
+from pallas_debug.machine.memory import Memory, Place, dtype_of, poison
+from pallas_debug.machine.places import Plan
+from pallas_debug.trace.schema import ROW, Kind
+from pallas_debug.trace.writer import Writer
+
+PACK = ROW.pack
+
+
+class Facts:
+    """The run as one instruction of one thread sees it.
+
+    Attributes:
+      pc: Tape position of the instruction; `base + pc` is its step number.
+      thread, block: Who executes; `tid`, `bid` are their numbers in the trace.
+    """
+
+    def __init__(
+        self, state: states.State, launch: ir.Launch, writer: Writer, options: Any
+    ) -> None:
+        self.state = state
+        self.launch = launch
+        self.kernel = launch.kernel
+        self.writer = writer
+        self.rows = writer.log
+        self.options = options
+        self.pc = 0
+        self.base = 0
+        self.tid = -1
+        self.bid = -1
+        self.launch_number = len(writer.launches) - 1
+        self.device = _linear(launch.axes, launch.device)
+        self.keep_reads = options.values == "all"
+        self.keep_writes = options.values in ("all", "writes")
+        self.full = False
+        self._wholes: dict[tuple[int, ...], Plan] = {}
+        self._alls: dict[tuple[int, ...], Place] = {}
+        self._unset: dict[int, np.ndarray] = {}
+        self.slots: dict[int, Any] = {}
+        self._elements: dict[int, int] = {}
+        self.root = -1
+        self.arguments: tuple[int, ...] = ()
+        self.current: states.Thread | None = None
+        self.chosen = start_chosen(launch, options)
+        self.point = 0
+
+    def emit(
+        self,
+        kind: int,
+        obj: int = -1,
+        region: int = -1,
+        aux: int = 0,
+        payload: int = -1,
+    ) -> None:
+        """Appends one event of the current thread."""
+        pc = self.pc
+        self.rows += PACK(
+            kind, self.tid, self.bid, self.base + pc, pc, obj, region, aux, payload
+        )
+
+    def _payload(self, value: Any) -> int:
+        writer = self.writer
+        if writer.payload_bytes > self.options.max_value_bytes:
+            self.full = True
+            return -1
+        return writer.payload(value)
+
+    @property
+    def thread(self) -> states.Thread:
+        """The thread that executes."""
+        assert self.current is not None
+        return self.current
+
+    def memory(self, ref: Any) -> Memory:
+        """The live buffer behind a reference."""
+        return self.state.memory[ref if type(ref) is int else ref.buffer]
+
+    def fill(self, dtype: np.dtype) -> Any:
+        """What unset memory of this dtype reads as."""
+        return poison(dtype, self.options.uninitialized)
+
+    def data(self, ref: Any) -> np.ndarray:
+        """Contents of a buffer, for rules that must look without touching."""
+        return self.memory(ref).data
+
+    def unsupported(self, position: int) -> list[Any]:
+        """An op without a rule: ends the launch, or is skipped with unset results."""
+        instr = self.kernel.tape[position]
+        if self.options.unsupported != "stub":
+            raise UnsupportedOp(op=instr.op, loc=self.kernel.loc_of(position))
+        self.stub()
+        avals = [(s, dtype_of(d)) for s, d in instr.params.get("avals", ())]
+        values = [np.full(shape, self.fill(dtype), dtype) for shape, dtype in avals]
+        values = [value if value.ndim else value[()] for value in values]
+        return values + [None] * (len(instr.outs) - len(values))
+
+    def log(self, text: str) -> None:
+        """Records a printed text."""
+        self.emit(Kind.PRINT, aux=self.writer.text(text))
+
+    def asserted(self, held: bool, text: str) -> None:
+        """Records the outcome of a `debug_check`."""
+        self.writer.text(text)
+        self.emit(Kind.ASSERT, aux=int(held))
+
+    def stub(self) -> None:
+        """Records that an unsupported op was skipped."""
+        self.emit(Kind.STUB)
+
+
+def start_chosen(launch: ir.Launch, options: Any) -> frozenset[int] | None:
+    """Linear grid indices that were asked for, None for all."""
+    if options.blocks is None:
+        return None
+    shape = (*launch.grid, *launch.kernel.grid.cluster)
+    return frozenset(_linear_index(block, shape) for block in options.blocks)
+
+
+def _linear_index(block: Any, shape: tuple[int, ...]) -> int:
+    """Linear index of a block; -1, which is none, for coordinates outside the grid."""
+    if np.ndim(block) == 0:
+        return int(block)
+    number = 0
+    if len(block) != len(shape):
+        return -1
+    for at, size in zip(block, shape, strict=True):
+        if not 0 <= at < size:
+            return -1
+        number = number * size + int(at)
+    return number
+
+
+def _linear(axes: Any, device: Any) -> int:
+    number = 0
+    for name, size in axes.items():
+        number = number * size + device.get(name, 0)
+    return number
