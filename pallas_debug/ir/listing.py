@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug.ir.flow import reachable
-from pallas_debug.ir.kernel import Kernel
+from pallas_debug.ir.kernel import Buffer, Kernel
 from pallas_debug.ir.tape import (
     Access,
     Alias,
@@ -164,7 +164,8 @@ def _names(kernel: Kernel) -> tuple[dict[int, str], dict[int, tuple[int, ...]]]:
     """Names and shapes of the references that the tape declares, by register."""
     names: dict[int, str] = {}
     shapes: dict[int, tuple[int, ...]] = {}
-    pairs = list(zip(kernel.arguments, kernel.buffers, strict=True))
+    pairs: list[tuple[int, Buffer | None]] = []
+    pairs += zip(kernel.arguments, kernel.buffers, strict=True)
     for instr in kernel.tape:
         decls = instr.params.get("decls") or (instr.params.get("decl"),)
         if len(decls) == len(instr.outs):

@@ -23,7 +23,9 @@ def backend_of(call: Any, chip_backend: str | None) -> str:
         return "generic"
     if "mosaic" in module or call.interpret == "tpu":
         return "tpu"
-    families = {ops.op_name(e.primitive).split(".")[0] for e in equations(params["jaxpr"])}
+    families = {
+        ops.op_name(e.primitive).split(".")[0] for e in equations(params["jaxpr"])
+    }
     if "tpu" in families or _has_tpu_space(params):
         return "tpu"
     if "triton" in families:

@@ -150,9 +150,7 @@ def _declare(lw: Lowering, op: Operand) -> ir.Buffer:
     aval = op.mapping.transformed_block_aval
     layout = getattr(op.mapping.ref_aval, "transforms", ())
     decl = refs.declare(lw, op.name, aval, layout, "thread")
-    kept = tuple(
-        d for d, dim in enumerate(dims_of(op.mapping)) if dim[0] != "squeezed"
-    )
+    kept = tuple(d for d, dim in enumerate(dims_of(op.mapping)) if dim[0] != "squeezed")
     space = "vmem" if decl.space in ("any", "") else decl.space
     params = {**decl.params, "kept": kept}
     return ir.Buffer(

@@ -118,7 +118,9 @@ def scan(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     n_ys = len(eqn.outvars) - n_carry
     counter = lw.register()
     stacks = [lw.register() for _ in range(n_ys)]
-    lw.move([constant(np.int32(0)), *(ir.Const(()) for _ in stacks)], [counter, *stacks])
+    lw.move(
+        [constant(np.int32(0)), *(ir.Const(()) for _ in stacks)], [counter, *stacks]
+    )
     top = lw.here
     done = lw.compute(f"{{0}} >= {length}", counter)
     lw.emit("ir.branch", [done], targets=[-1, -1])
@@ -146,7 +148,11 @@ def _stacked(
         shape, dtype = tuple(var.aval.shape), var.aval.dtype
         outs.append(
             lw.compute(
-                "stack({0}, shape, dtype)", stack, stack=_stack, shape=shape, dtype=dtype
+                "stack({0}, shape, dtype)",
+                stack,
+                stack=_stack,
+                shape=shape,
+                dtype=dtype,
             )
         )
     return outs

@@ -151,14 +151,14 @@ class Lowering:
 
     def compute(self, expr: str, *ins: ir.Operand, **env: Any) -> ir.Reg:
         """A pure instruction of our own."""
-        return self.emit("ir.compute", ins, results=1, pure=ir.Pure(expr=expr, env=env))[0]
+        return self.emit(
+            "ir.compute", ins, results=1, pure=ir.Pure(expr=expr, env=env)
+        )[0]
 
     def enter(self, kind: str, name: str) -> int:
         """Opens a scope; gives the one to restore."""
         before = self.scope
-        self.scopes.append(
-            ir.Scope(kind=kind, name=name, parent=before, loc=self.loc)
-        )
+        self.scopes.append(ir.Scope(kind=kind, name=name, parent=before, loc=self.loc))
         self.scope = len(self.scopes) - 1
         return before
 
@@ -174,7 +174,9 @@ class Lowering:
         bound = list(consts) or [constant(v) for v in values]
         env.update(zip(inner.constvars, bound, strict=True))
         env.update(zip(inner.invars, args, strict=True))
-        self.used.update(v for v in inner.outvars if not isinstance(v, privates.Literal))
+        self.used.update(
+            v for v in inner.outvars if not isinstance(v, privates.Literal)
+        )
         for eqn in inner.eqns:
             self.used.update(
                 v for v in eqn.invars if not isinstance(v, privates.Literal)

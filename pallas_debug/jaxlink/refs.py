@@ -168,7 +168,9 @@ def space_of(aval: Any, default: str = "any") -> str:
         return default
     value = getattr(space, "value", None)
     name = value if isinstance(value, str) else str(getattr(space, "name", space))
-    return {"semaphore_mem": "semaphore", "device": "hbm"}.get(name.lower(), name.lower())
+    return {"semaphore_mem": "semaphore", "device": "hbm"}.get(
+        name.lower(), name.lower()
+    )
 
 
 def declare(
@@ -176,37 +178,12 @@ def declare(
 ) -> ir.Buffer:
     """The declaration of a reference of this type."""
     inner = logical(aval, transforms)
-    dtype = aval.dtype
     params: dict[str, Any] = {}
     layout = [repr(t) for t in transforms]
     if layout:
         params["transforms"] = layout
         params["physical_shape"] = tuple(aval.shape)
-    kind = SYNC.get(type(dtype).__name__)
-    space = space_of(aval, "vmem" if lw.backend == "tpu" else "any")
-    if kind is not None:
-        space = "barrier"
-        params["num_arrivals"] = int(dtype.num_arrivals)
-        for key in ("orders_tensor_core", "leader_tracked", "collective_axes"):
-            if getattr(dtype, key, None):
-                params[key] = getattr(dtype, key)
-        dtype_name = kind
-        if kind == "cluster_barrier":
-            params["num_arrivals"] = _cluster_arrivals(lw, dtype)
-    elif not isinstance(dtype, np.dtype) and "sem" in str(dtype).lower():
-        space = "semaphore"
-        text = str(dtype)
-        dtype_name = "semaphore"
-        if "dma" in text:
-            dtype_name = "dma_semaphore"
-        elif "barrier" in text:
-            dtype_name = "barrier_semaphore"
-    else:
-        dtype_name = np.dtype(dtype).name
-        if type(aval).__name__ == "AbstractRefUnion":
-            params["union"] = True
-        if type(aval).__name__ == "WGMMAAbstractAccumulatorRef":
-            params["zeroed"] = True
+    space, dtype_name = _kind(lw, aval, params)
     return ir.Buffer(
         name=name,
         space=space,
@@ -216,6 +193,31 @@ def declare(
         params=params,
         loc=lw.loc,
     )
+
+
+def _kind(lw: Lowering, aval: Any, params: dict[str, Any]) -> tuple[str, str]:
+    """Memory space and name of the dtype; adds what the dtype says to `params`."""
+    dtype = aval.dtype
+    kind = SYNC.get(type(dtype).__name__)
+    if kind is not None:
+        params["num_arrivals"] = int(dtype.num_arrivals)
+        for key in ("orders_tensor_core", "leader_tracked", "collective_axes"):
+            if getattr(dtype, key, None):
+                params[key] = getattr(dtype, key)
+        if kind == "cluster_barrier":
+            params["num_arrivals"] = _cluster_arrivals(lw, dtype)
+        return "barrier", kind
+    if not isinstance(dtype, np.dtype) and "sem" in str(dtype).lower():
+        for word in ("dma", "barrier"):
+            if word in str(dtype):
+                return "semaphore", f"{word}_semaphore"
+        return "semaphore", "semaphore"
+    if type(aval).__name__ == "AbstractRefUnion":
+        params["union"] = True
+    if type(aval).__name__ == "WGMMAAbstractAccumulatorRef":
+        params["zeroed"] = True
+    space = space_of(aval, "vmem" if lw.backend == "tpu" else "any")
+    return space, np.dtype(dtype).name
 
 
 def _cluster_arrivals(lw: Lowering, dtype: Any) -> int:

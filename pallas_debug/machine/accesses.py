@@ -74,17 +74,23 @@ class Accesses(Facts):
                 READ, self.tid, self.bid, self.base + pc, pc, number, place.region, 0, payload
             )  # fmt: skip
             return value
-        if outside is None:
-            outside = self.fill(memory.data.dtype)
-        value = place.read(memory.data, outside)
+        return self._read(place, memory, mask, other, outside)
+
+    def _read(
+        self, place: Place, memory: Memory, mask: Any, other: Any, outside: Any
+    ) -> Any:
+        """A read under a mask, or of something else than a box inside the buffer."""
+        dtype = memory.data.dtype
+        value = place.read(
+            memory.data, self.fill(dtype) if outside is None else outside
+        )
         region = place.region
         if mask is not None:
             mask = np.broadcast_to(mask, place.shape)
             if not mask.all():
-                region = self._masked(place, mask, memory.data.dtype)
-                if other is None:
-                    other = self.fill(memory.data.dtype)
-                value = np.where(mask, value, np.asarray(other, memory.data.dtype))
+                region = self._masked(place, mask, dtype)
+                other = self.fill(dtype) if other is None else other
+                value = np.where(mask, value, np.asarray(other, dtype))
                 value = value if place.shape else value[()]
         payload = -1
         if self.keep_reads:
@@ -92,18 +98,7 @@ class Accesses(Facts):
             if mask is not None and place.special is not None:
                 place, seen = place.where(mask), np.asarray(value)[mask]
             payload = self._payload(self._stored(place, memory, seen))
-        pc = self.pc
-        self.rows += PACK(
-            READ,
-            self.tid,
-            self.bid,
-            self.base + pc,
-            pc,
-            memory.number,
-            region,
-            0,
-            payload,
-        )
+        self.emit(READ, memory.number, region, payload=payload)
         return value
 
     def write(

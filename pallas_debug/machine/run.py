@@ -140,46 +140,55 @@ def advance(this: Run, *, until: int | None = None) -> bool:
 
 def _loop(this: Run, until: int | None, interrupt: Interrupt) -> Outcome | None:
     watch = Watch(this.options, this.record.first_event, interrupt)
-    m, state, writer = this.m, this.m.state, this.writer
+    writer, state = this.writer, this.m.state
     limit = (watch.events - writer.events) * ROW_BYTES + len(writer.log)
-    segments, single, log = this.program.segments, this.program.single, writer.log
     while True:
         number = state.running if state.running >= 0 else _next(this)
         if number is None:
             return _ended(this)
         state.running = number
-        thread = state.threads[number]
-        m.tid, m.bid, m.current = number, thread.bid, thread
-        registers, pc = thread.registers, thread.pc
-        while True:
-            watch.countdown -= 1
-            if watch.countdown <= 0 or interrupt.hit or len(log) >= limit:
-                over = watch.over(writer.events, lambda: start.progress(m))
-                if over is not None:
-                    return over
-            segment = segments[pc]
-            if until is not None and state.step + segment.length > until:
-                if state.step >= until or not single:
-                    return None
-                segment = single[pc]
-            m.base = state.step - pc
-            try:
-                following = segment.run(m, registers)
-            except Exception as error:
-                raise _located(this, error) from error
-            if following == WAIT:
-                break
-            if following == END:
-                m.pc = pc + segment.length - 1
-                _end(m, thread)
-                state.step += segment.length
-                break
-            state.step += segment.length
-            thread.pc = pc = following
-            if this.preempt and segments[pc].sync and len(state.ready) > 0:
-                state.ready.append(number)
-                break
+        stopped, outcome = _turn(this, state.threads[number], until, watch, limit)
+        if stopped:
+            return outcome
         state.running = -1
+
+
+def _turn(
+    this: Run, thread: states.Thread, until: int | None, watch: Watch, limit: int
+) -> tuple[bool, Outcome | None]:
+    """Runs a thread until it waits, ends or is preempted; whether the run stops here."""
+    m, state, log = this.m, this.m.state, this.writer.log
+    segments, single = this.program.segments, this.program.single
+    m.tid, m.bid, m.current = thread.number, thread.bid, thread
+    registers, pc = thread.registers, thread.pc
+    while True:
+        watch.countdown -= 1
+        if watch.countdown <= 0 or watch.interrupt.hit or len(log) >= limit:
+            over = watch.over(this.writer.events, lambda: start.progress(m))
+            if over is not None:
+                return True, over
+        segment = segments[pc]
+        if until is not None and state.step + segment.length > until:
+            if state.step >= until or not single:
+                return True, None
+            segment = single[pc]
+        m.base = state.step - pc
+        try:
+            following = segment.run(m, registers)
+        except Exception as error:
+            raise _located(this, error) from error
+        if following == WAIT:
+            return False, None
+        if following == END:
+            m.pc = pc + segment.length - 1
+            _end(m, thread)
+            state.step += segment.length
+            return False, None
+        state.step += segment.length
+        thread.pc = pc = following
+        if this.preempt and segments[pc].sync and len(state.ready) > 0:
+            state.ready.append(thread.number)
+            return False, None
 
 
 def _next(this: Run) -> int | None:

@@ -23,7 +23,9 @@ def barrier_arrive(
     barrier = operands.take()
     place = operands.views(barrier, eqn.params["transforms_treedef"]).access
     params = cluster_params(barrier.aval)
-    lw.emit("gpu.barrier_arrive", [predicate], accesses=[place], params=params, sync=True)
+    lw.emit(
+        "gpu.barrier_arrive", [predicate], accesses=[place], params=params, sync=True
+    )
     return []
 
 

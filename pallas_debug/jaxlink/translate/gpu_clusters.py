@@ -19,7 +19,9 @@ def warp_map(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Opera
     p = eqn.params
     mesh = p["meshes"][0] if "meshes" in p else p["mesh"]
     if type(mesh).__name__ != "WarpMesh":
-        return lw.unknown(f"lax.{eqn.primitive.name}", [v.aval for v in eqn.outvars], ins)
+        return lw.unknown(
+            f"lax.{eqn.primitive.name}", [v.aval for v in eqn.outvars], ins
+        )
     jaxpr = p["jaxprs"][0] if "jaxprs" in p else p["jaxpr"]
     loc, scope, last_loc = lw.loc, lw.scope, lw.last_loc
     captured = [operand for operand in ins if isinstance(operand, ir.Reg)]

@@ -59,7 +59,11 @@ def _load(
             return
         axes = () if shares.is_partitioned else shares.axes
         lw.emit("gpu.tma_multicast", [value], accesses=[writes], params={"axes": axes})
-        landing = {"axes": shares.axes, "amount": shares.amount, "leader": shares.leader}
+        landing = {
+            "axes": shares.axes,
+            "amount": shares.amount,
+            "leader": shares.leader,
+        }
         lw.emit("gpu.tma_land", accesses=[barrier], params=landing, sync=True)
 
     agent.start(lw, "gpu.copy_gmem_to_smem", "tma", routine, params)
@@ -175,4 +179,3 @@ def async_store_smem(
 
     agent.start(lw, "gpu.async_store_smem", "tma", routine)
     return []
-

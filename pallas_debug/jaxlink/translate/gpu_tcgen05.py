@@ -25,11 +25,15 @@ def tcgen05_mma(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Op
     agent = Agent()
 
     def view(reference: Any, name: str) -> Any:
-        return agent.access(operands.views(reference, p[f"{name}_transforms_tree"]).access)
+        return agent.access(
+            operands.views(reference, p[f"{name}_transforms_tree"]).access
+        )
 
     accesses = [view(acc, "acc"), view(left, "a"), view(right, "b")]
     done = None if barrier is None else view(barrier, "barrier")
-    accesses += [view(s, f"{side}_scale") for s, side in zip(scales, "ab", strict=False)]
+    accesses += [
+        view(s, f"{side}_scale") for s, side in zip(scales, "ab", strict=False)
+    ]
     accesses += [view(m, "a_sparse_metadata") for m in metadata]
     flag = agent.operand(accumulate.operand)
     axes = flat_axes(p["collective_axis"])

@@ -122,7 +122,8 @@ def debug_names(jaxpr: Any, skip: int) -> list[str]:
     names = names[-count:] if len(names) > count else names
     names += [""] * (count - len(names))
     del skip
-    return [str(n or "") for n in names]
+    # With a layout an argument is a pair of reference and transforms.
+    return [str(n or "").removesuffix(".ref") for n in names]
 
 
 @translate("pallas.multiple_of")
@@ -167,7 +168,12 @@ def masked(eqn: Any, ins: Sequence[ir.Operand]) -> tuple[ir.Access, Any, Any, An
     avals = [v.aval for v in eqn.invars]
     tree = eqn.params["args_tree"]
     ref, transforms, third, fourth = refs.unflatten(tree, ins, avals)
-    return refs.access(refs.operand(ref), avals[0], transforms), transforms, third, fourth
+    return (
+        refs.access(refs.operand(ref), avals[0], transforms),
+        transforms,
+        third,
+        fourth,
+    )
 
 
 @translate("lax.run_state", "state.run_state")

@@ -71,11 +71,11 @@ def reached(
     return on_core(lw, access, dict(enumerate(jax.tree.leaves(ids))), op)
 
 
-def on_core(
-    lw: Lowering, access: ir.Access, ids: dict[Any, Any], op: str
-) -> ir.Access:
+def on_core(lw: Lowering, access: ir.Access, ids: dict[Any, Any], op: str) -> ir.Access:
     """Axes of the mesh of cores lead to another core; all others must be our own."""
-    cores = {_single(a): v for a, v in ids.items() if _single(a) in lw.grid.cluster_names}
+    cores = {
+        _single(a): v for a, v in ids.items() if _single(a) in lw.grid.cluster_names
+    }
     rest = {a: v for a, v in ids.items() if _single(a) not in cores}
     if rest:
         lw.emit(

@@ -100,7 +100,9 @@ def stochastic_round(
     target = np.dtype(eqn.params["target_dtype"])
     if target.name != "bfloat16":
         return lw.unknown("tpu.stochastic_round", [v.aval for v in eqn.outvars], ins)
-    return [lw.compute("stochastic({0}, {1}, T)", *ins, stochastic=_stochastic, T=target)]
+    return [
+        lw.compute("stochastic({0}, {1}, T)", *ins, stochastic=_stochastic, T=target)
+    ]
 
 
 def _stochastic(value: Any, bits: Any, target: np.dtype) -> Any:

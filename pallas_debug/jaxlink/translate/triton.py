@@ -48,5 +48,3 @@ def max_contiguous(
     lw: Lowering, eqn: Any, ins: list[ir.Operand]
 ) -> Sequence[ir.Operand]:
     return [ins[0]]
-
-
