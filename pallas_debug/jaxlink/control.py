@@ -80,7 +80,7 @@ def while_loop(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
     (go,) = lw.jaxpr(p["cond_jaxpr"], [*test_consts, *carry])
     lw.emit("ir.branch", [go], targets=[-1, -1])
     branch = lw.here - 1
-    _move_back(lw, lw.jaxpr(p["body_jaxpr"], [*body_consts, *carry]), carry)
+    lw.move(lw.jaxpr(p["body_jaxpr"], [*body_consts, *carry]), carry)
     lw.jump(top)
     lw.patch(branch, lw.here, branch + 1)
     lw.scope = before
@@ -89,17 +89,11 @@ def while_loop(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
 
 def _carry(
     lw: Lowering, values: Sequence[ir.Operand], variables: Sequence[Any]
-) -> list[ir.Operand]:
-    """Registers for a loop's carry; references are loop constants and stay as is."""
-    carry: list[ir.Operand] = [lw.register() for _ in variables]
-    lw.move(values, carry)  # type: ignore[arg-type]
+) -> list[ir.Reg]:
+    """Registers for a loop's carry, with its first values."""
+    carry = [lw.register() for _ in variables]
+    lw.move(values, carry)
     return carry
-
-
-def _move_back(
-    lw: Lowering, values: Sequence[ir.Operand], carry: Sequence[ir.Operand]
-) -> None:
-    lw.move(values, carry)  # type: ignore[arg-type]
 
 
 @translate("lax.scan")

@@ -81,6 +81,10 @@ class Facts:
         assert self.current is not None
         return self.current
 
+    def cluster(self, block: states.Block) -> tuple[states.Block, ...]:
+        """The blocks of a block's cluster, by rank; the block alone if it has none."""
+        return self.state.clusters.get(block.cluster) or (block,)
+
     def memory(self, ref: Any) -> Memory:
         """The live buffer behind a reference."""
         return self.state.memory[ref if type(ref) is int else ref.buffer]

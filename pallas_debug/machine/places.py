@@ -31,7 +31,7 @@ class Plan:
     def __init__(self, access: ir.Access) -> None:
         self.access = access
         self.steps = access.steps
-        self.cache: dict[Any, Place] = {}
+        self.cache: dict[Any, Any] = {}
         self.constants = _dynamic_slots(access)
         self.quick = locator(access.steps)
 
@@ -39,15 +39,15 @@ class Plan:
         self, shape: tuple[int, ...], dtype: np.dtype, ref: Any, dyn: Sequence[Any]
     ) -> Place:
         """Computes the place; `dyn` are the values of the traced operands in order."""
-        if self.quick is not None and type(ref) is int:
+        window = ref if isinstance(ref, Window) else None
+        place = None
+        if window is None and self.quick is not None:
             place = self.quick(shape, *dyn)
-            if place is not None:
-                return place
-        if not self.steps and type(ref) is not int and not ref.squeezed:
-            plain = _plain(ref, shape)
-            if plain is not None:
-                return plain
-        box = _Box.whole(shape) if type(ref) is int else _Box.window(ref)
+        elif window is not None and not self.steps and not window.squeezed:
+            place = _plain(window, shape)
+        if place is not None:
+            return place
+        box = _Box.whole(shape) if window is None else _Box.window(window)
         values = iter(dyn)
         for number, step in enumerate(self.steps):
             if isinstance(step, ir.Index):

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pallas_debug import ir
 from pallas_debug.ir import chips
 from pallas_debug.machine import state as states
 from pallas_debug.machine.memory import Memory, dtype_of
@@ -44,7 +45,14 @@ def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
     return tuple(numbers[sources:])
 
 
-def _argument(m, decl, position, data, alias, initial) -> int:
+def _argument(
+    m: Step,
+    decl: ir.Buffer,
+    position: int,
+    data: np.ndarray,
+    alias: int,
+    initial: int,
+) -> int:
     kernel = m.kernel
     role = "output"
     if position < kernel.num_scalars + kernel.num_inputs:
@@ -160,7 +168,7 @@ def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
     m.emit(Kind.SPAWN, number)
 
 
-def _row(m, kind, parent, cluster, block, index) -> int:
+def _row(m: Step, kind: str, parent: int, cluster: int, block: int, index: int) -> int:
     """Adds a thread that no instruction spawned."""
     return m.writer.thread(
         ThreadRow(

@@ -53,7 +53,7 @@ class Thread:
         self.groups = 0
         self.closed: dict[str, int] = {}
         self.counters: dict[int, int] = {}
-        self.notes: dict[str, Any] = {}
+        self.notes: dict[Any, Any] = {}
 
 
 class Agent:

@@ -41,10 +41,6 @@ class Threads(Facts):
             point.append(np.int32(rest))
         return tuple(reversed(point))
 
-    def cluster(self, block: states.Block) -> tuple[states.Block, ...]:
-        """The blocks of a block's cluster, by rank; the block alone if it has none."""
-        return self.state.clusters.get(block.cluster) or (block,)
-
     def peer(self, ref: int, axes: tuple[str, ...], *ids: Any) -> int:
         """The same buffer as another block of the cluster owns it."""
         return peers.reach(self, ref, axes, ids)

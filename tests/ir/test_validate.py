@@ -121,6 +121,26 @@ def test_agent_knows_only_what_it_is_given():
 
 
 @pytest.mark.parametrize(
+    ("params", "known"),
+    [
+        ({}, 1),
+        ({"extra": 2}, 3),
+        ({"slots": (2,), "number": 1}, 3),
+        ({"slots": (1,), "number": 0}, 2),
+    ],
+)
+def test_agent_begins_with_what_its_rule_sets(params, known):
+    t = Tape()
+    t.emit("test.start", np.int32(7), params=params, targets=(2,))
+    t.emit("ir.return")
+    t.pure(lambda a: a, ir.Reg(known - 1))
+    t.emit("ir.return")
+    ir.validate(t.made())
+    t.code[2:2] = [dataclasses.replace(t.code[2], ins=(ir.Reg(known),))]
+    refused(t, f"reads register {known}")
+
+
+@pytest.mark.parametrize(
     ("steps", "match"),
     [
         ([index(0)], "1 indices of"),

@@ -73,9 +73,7 @@ def test_double_buffering_agrees_in_any_order(policy):
 
             fetch(i).wait()
             outs[pl.ds(i % 2 * 8, 8)] = bufs[pl.ds(i % 2 * 8, 8)] + 1.0
-            pltpu.sync_copy(
-                outs.at[pl.ds(i % 2 * 8, 8)], o_ref.at[pl.ds(i * 8, 8)]
-            )
+            pltpu.sync_copy(outs.at[pl.ds(i % 2 * 8, 8)], o_ref.at[pl.ds(i * 8, 8)])
 
     build = call(
         body,

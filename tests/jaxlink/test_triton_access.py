@@ -18,9 +18,7 @@ def test_masked_loads_take_other_and_touch_nothing_outside():
         x = plgpu.load(x_ref.at[index], mask=inside, other=-1.0)
         plgpu.store(o_ref.at[index], x * 2.0, mask=inside)
 
-    kernel = pl.pallas_call(
-        body, grid=(2,), out_shape=out(6), compiler_params=TRITON
-    )
+    kernel = pl.pallas_call(body, grid=(2,), out_shape=out(6), compiler_params=TRITON)
     trace = traced(kernel, floats(6))
     same(trace.outputs, floats(6) * 2)
     touched = [trace.region(int(r)) for r in trace.columns.region if r >= 0]
@@ -45,9 +43,7 @@ def test_a_gather_beyond_the_end_reads_unset_and_stores_nothing():
         y_ref[...] = x_ref[...]
         y_ref[i_ref[...]] = o_ref[...]
 
-    kernel = pl.pallas_call(
-        body, out_shape=[out(3), out(8)], compiler_params=TRITON
-    )
+    kernel = pl.pallas_call(body, out_shape=[out(3), out(8)], compiler_params=TRITON)
     index = jnp.asarray([1, 9, 7], jnp.int32)
     first, second = traced(kernel, index, floats(8)).outputs
     same(first, np.array([1, np.nan, 7], np.float32))

@@ -146,10 +146,10 @@ def _round(params: Params, in_avals: Avals, out_avals: Avals) -> Pure:
 
 def power(factor: str, exponent: int) -> str:
     """Expression of a power by repeated squaring, in the order that XLA uses."""
-    result, square = None, factor
+    result, square = "", factor
     while exponent:
         if exponent & 1:
-            result = square if result is None else f"({result} * {square})"
+            result = square if not result else f"({result} * {square})"
         exponent >>= 1
         if exponent:
             square = f"({square} * {square})"

@@ -104,9 +104,10 @@ class _Places:
             if start is not None:
                 start = np.clip(start, 0, self.shape[d] - self.window[d])
                 cell = cell + start.reshape(start.shape + (1,) * windows)
-            if self.batch[d] is not None:
+            batch = self.batch[d]
+            if batch is not None:
                 lane = [1] * (self.rank + windows)
-                lane[self.batch[d]] = self.shape[d]
+                lane[batch] = self.shape[d]
                 cell = np.arange(self.shape[d]).reshape(lane)
             cells.append(cell)
         return tuple(cells)

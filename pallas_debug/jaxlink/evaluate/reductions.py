@@ -126,16 +126,16 @@ def _sorter(axis: int, keys: int, through: list[np.dtype]):
             place = np.argsort(wide[0], axis, kind="stable")
         else:
             place = np.lexsort(wide[::-1], axis)
-        out = tuple(np.take_along_axis(x, place, axis) for x in operands)
-        return out if len(out) > 1 else out[0]
+        out = [np.take_along_axis(x, place, axis) for x in operands]
+        return tuple(out) if len(out) > 1 else out[0]
 
     return order
 
 
 def _sort(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
     keys = params["num_keys"]
-    through = [comparable(aval.dtype) for aval in in_avals[:keys]]
-    if None in through:
+    through = [t for a in in_avals[:keys] if (t := comparable(a.dtype)) is not None]
+    if len(through) < keys:
         return None
     fn = _sorter(int(params["dimension"]), keys, through)
     operands = ", ".join(f"{{{i}}}" for i in range(len(in_avals)))

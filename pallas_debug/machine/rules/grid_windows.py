@@ -9,6 +9,7 @@ which differs where windows share memory (`again`) or an output is come back to
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from pallas_debug.machine.step import Step
 from pallas_debug.trace.schema import Kind
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]
+Ints = Sequence[int]
 
 
 class Held(NamedTuple):
@@ -237,13 +239,15 @@ def _load(m: Step, plan: Slot, array: int, decl: ir.Buffer, box: Box) -> int:
     return number
 
 
-def _write_part(m, window, sizes, starts, inside, value) -> None:
+def _write_part(
+    m: Step, window: int, sizes: Ints, starts: Ints, inside: Ints, value: np.ndarray
+) -> None:
     """Writes a box of the window given in the array's dimensions."""
     ref = Window(window, *_drop(m, window, sizes, starts, inside), ())
     m.write(m.whole(ref), np.reshape(value, ref.sizes))
 
 
-def _drop(m, window, sizes, starts, inside):
+def _drop(m: Step, window: int, sizes: Ints, starts: Ints, inside: Ints) -> Box:
     """The same box without the squeezed dimensions, which the window lacks."""
     shape = m.data(window).shape
     if len(shape) == len(sizes):
@@ -252,7 +256,7 @@ def _drop(m, window, sizes, starts, inside):
     return tuple(starts[d] for d in kept), tuple(inside[d] for d in kept)
 
 
-def _pad(m, window, sizes, starts, inside) -> None:
+def _pad(m: Step, window: int, sizes: Ints, starts: Ints, inside: Ints) -> None:
     """Records the parts of a window that no element of the array fills."""
     starts, inside = _drop(m, window, sizes, starts, inside)
     shape = m.data(window).shape
