@@ -53,27 +53,36 @@ def jax_mode(case: Any) -> Callable[[], tuple[Any, None]]:
     return lambda: (jax.block_until_ready(case.run(*case.inputs)), None)
 
 
-def timed(call: Callable[[], Any], case: Any) -> tuple[float, int | None]:
-    """Seconds of a call, checked against NumPy afterwards."""
+def timed(call: Callable[[], Any], case: Any) -> tuple[float, float, int | None]:
+    """Wall and CPU seconds of a call, checked against NumPy afterwards."""
     gc.collect()
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), time.process_time()
     result, events = call()
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     if not case.is_right(result):
         raise Refused("wrong", "the result differs from NumPy's")
-    return seconds, events
+    return seconds, cpu, events
 
 
 def measure(case: Any, call: Callable[[], Any], arguments: argparse.Namespace) -> None:
     """Prints the first call, then all calls so far, until there are enough."""
     start, before = time.perf_counter(), peak_mb()
-    first, events = timed(call, case)
-    found = {"first": first, "events": events, "seconds": []}
-    report(**found)
-    while len(found["seconds"]) < arguments.repeats:
-        found["seconds"].append(timed(call, case)[0])
-        report(**found, peak_mb=peak_mb(), added_mb=peak_mb() - before)
-        if time.perf_counter() - start + found["seconds"][-1] > arguments.seconds:
+    first, first_cpu, events = timed(call, case)
+    report(first=first, first_cpu=first_cpu, events=events)
+    seconds: list[float] = []
+    cpu_seconds: list[float] = []
+    while len(seconds) < arguments.repeats:
+        wall, cpu, _ = timed(call, case)
+        seconds.append(wall)
+        cpu_seconds.append(cpu)
+        peak = peak_mb()
+        report(
+            seconds=seconds,
+            cpu_seconds=cpu_seconds,
+            peak_mb=peak,
+            added_mb=peak - before,
+        )
+        if time.perf_counter() - start + wall > arguments.seconds:
             return
 
 

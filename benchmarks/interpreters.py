@@ -41,6 +41,7 @@ def options() -> argparse.Namespace:
     add("--grids", help="numbers of blocks, multiples of 4; default 4,64,1024")
     add("--repeats", type=int, default=3, help="second calls; the median is shown")
     add("--budget", type=float, help="seconds for a cell; default 90")
+    add("--cpu", action="store_true", help="show CPU time: for a busy machine")
     add("--json", type=pathlib.Path, help="write all numbers here")
     chosen = parser.parse_args()
     chosen.grids = chosen.grids or ("4,64" if chosen.quick else "4,64,1024")
@@ -62,7 +63,11 @@ def _known(parser: argparse.ArgumentParser, text: str, table: Any) -> list[str]:
 
 
 def machine() -> dict[str, Any]:
-    """What the numbers depend on; no names of hosts or folders."""
+    """What the numbers depend on; no names of hosts or folders.
+
+    `load` is the mean number of running processes, over five minutes; above `cores`
+    the machine was busy and `--cpu` is the better clock.
+    """
     return {
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
@@ -71,6 +76,7 @@ def machine() -> dict[str, Any]:
         "Python": platform.python_version(),
         "JAX": metadata.version("jax"),
         "NumPy": metadata.version("numpy"),
+        "load": round(os.getloadavg()[1], 1) if hasattr(os, "getloadavg") else "?",
     }
 
 
@@ -103,6 +109,7 @@ def _read(output: str, late: bool) -> dict[str, Any]:
             cell |= json.loads(line)
     if cell.get("seconds"):
         cell["second"] = statistics.median(cell["seconds"])
+        cell["second_cpu"] = statistics.median(cell["cpu_seconds"])
     elif not cell.get("refused"):
         cell["refused"] = "timeout" if late else "crash"
     return cell
@@ -150,7 +157,7 @@ def main() -> None:
     """Measures, prints and writes."""
     chosen = options()
     cells = run(chosen)
-    print(tables.report(machine(), cells, chosen.engines))
+    print(tables.report(machine(), cells, chosen.engines, chosen.cpu))
     if chosen.json:
         rows = [
             {"kernel": kernel, "blocks": blocks, "engine": engine, **cell}

@@ -17,11 +17,11 @@ def duration(seconds: float | None) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-def ratio(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+def ratio(cell: dict[str, Any], ours: dict[str, Any], clock: str) -> str:
     """How many times as long as our recording a cell takes."""
-    if not cell.get("second") or not ours.get("second"):
+    if not cell.get(clock) or not ours.get(clock):
         return ""
-    times = cell["second"] / ours["second"]
+    times = cell[clock] / ours[clock]
     return f" ({times:.0f}×)" if times >= 10 else f" ({times:.2g}×)"
 
 
@@ -46,14 +46,21 @@ def _table(cells: Cells, chosen: list[str], show: Any) -> str:
     return grid(rows)
 
 
-def _second(cell: dict[str, Any], ours: dict[str, Any]) -> str:
-    if cell.get("refused"):
-        return cell["refused"]
-    return duration(cell["second"]) + ("" if cell is ours else ratio(cell, ours))
+def _second(clock: str) -> Any:
+    def show(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+        if cell.get("refused"):
+            return cell["refused"]
+        times = "" if cell is ours else ratio(cell, ours, clock)
+        return duration(cell[clock]) + times
+
+    return show
 
 
-def _first(cell: dict[str, Any], ours: dict[str, Any]) -> str:
-    return duration(cell.get("first")) if cell.get("first") else cell["refused"]
+def _first(clock: str) -> Any:
+    def show(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+        return duration(cell[clock]) if cell.get(clock) else cell["refused"]
+
+    return show
 
 
 def _memory(cell: dict[str, Any], ours: dict[str, Any]) -> str:
@@ -68,16 +75,20 @@ def _events(cell: dict[str, Any], ours: dict[str, Any]) -> str:
     return f"{cell['events']:,} ({rate / 1e3:,.0f}k/s)"
 
 
-def report(machine: dict[str, Any], cells: Cells, chosen: list[str]) -> str:
-    """All tables of a run."""
+def report(
+    machine: dict[str, Any], cells: Cells, chosen: list[str], cpu: bool = False
+) -> str:
+    """All tables of a run, by wall clock or by CPU time."""
     line = ", ".join(f"{name} {value}" for name, value in machine.items())
     names = ", ".join(f"{key} {name}" for key, name in engines.KERNELS.items())
     own = [name for name in chosen if name in engines.OURS]
+    suffix, clock = ("_cpu", "CPU time") if cpu else ("", "wall clock")
+    second, first = _second("second" + suffix), _first("first" + suffix)
     parts = [
         f"Machine: {line}",
         f"Kernels: {names}",
-        "Second call (× as long as ours):\n" + _table(cells, chosen, _second),
-        "First call:\n" + _table(cells, chosen, _first),
+        f"Second call, {clock} (× as long as ours):\n" + _table(cells, chosen, second),
+        f"First call, {clock}:\n" + _table(cells, chosen, first),
         "Peak memory above the inputs and imports, MB:\n"
         + _table(cells, chosen, _memory),
     ]

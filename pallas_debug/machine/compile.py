@@ -198,8 +198,9 @@ class _Compiler:
         assert instr.sync or not rule.waits, f"{instr.op} waits inside a segment"
         arguments = [self._target(a) for a in instr.accesses]
         arguments += [self._operand(o) for o in instr.ins]
-        if instr.params:
-            arguments.append(f"**{self._constant(dict(instr.params))}")
+        params = {k: v for k, v in instr.params.items() if k != "avals"}
+        if params:
+            arguments.append(f"**{self._constant(params)}")
         if rule.wants_instr:
             arguments.insert(0, self._constant(instr))
         name = self._constant(rule.function)

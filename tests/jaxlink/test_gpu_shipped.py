@@ -123,7 +123,9 @@ def test_attention_backward():
     args = heads(0), heads(1), heads(2)
 
     def gradients(fn):
-        return jax.grad(lambda *args: fn(*args).sum(dtype=jnp.float32), argnums=(0, 1, 2))
+        return jax.grad(
+            lambda *args: fn(*args).sum(dtype=jnp.float32), argnums=(0, 1, 2)
+        )
 
     trace = record(gradients(kernel), *args, chip="h100")
     for found, wanted in zip(trace.outputs, gradients(reference)(*args), strict=True):
@@ -141,7 +143,9 @@ def test_ragged_dot(transpose_rhs):
     a, b = random(0, 256, 128), random(1, 4, 128, 128)
     options = {**BLOCKS, "max_concurrent_steps": 2, "grid_block_n": 2}
     kernel = functools.partial(ops.ragged_dot, transpose_rhs=transpose_rhs, **options)
-    trace = record(lambda a, b, g: kernel(a, b, group_sizes=g), a, b, GROUPS, chip="h100")
+    trace = record(
+        lambda a, b, g: kernel(a, b, group_sizes=g), a, b, GROUPS, chip="h100"
+    )
     right = b.transpose(0, 2, 1) if transpose_rhs else b
     close(trace.outputs, jax.lax.ragged_dot(a, right, GROUPS))
 
@@ -152,7 +156,9 @@ def test_transposed_ragged_dot():
     a, b = random(0, 256, 128), random(1, 256, 128)
     options = {**BLOCKS, "max_concurrent_steps": 2, "grid_block_n": 2}
     kernel = functools.partial(ops.transposed_ragged_dot, **options)
-    trace = record(lambda a, b, g: kernel(a, b, group_sizes=g), a, b, GROUPS, chip="h100")
+    trace = record(
+        lambda a, b, g: kernel(a, b, group_sizes=g), a, b, GROUPS, chip="h100"
+    )
     wanted, first = [], 0
     for size in GROUPS.tolist():
         wanted.append(product(a[first : first + size].T, b[first : first + size]))

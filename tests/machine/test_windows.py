@@ -169,7 +169,9 @@ def test_an_input_that_the_kernel_stores_to_goes_back():
     g.operand(y, same_index, (("blocked", 2),), output=True)
 
     def add(t, source, target):
-        t.set(source, [ds(0, 1)], t.pure(lambda a: a + F32(5), t.get(source, [ds(0, 1)])))
+        t.set(
+            source, [ds(0, 1)], t.pure(lambda a: a + F32(5), t.get(source, [ds(0, 1)]))
+        )
         copy(t, source, target)
 
     given_array = numbers(2)

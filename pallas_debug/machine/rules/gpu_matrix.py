@@ -123,10 +123,10 @@ def tcgen05_multiply(
     right = np.concatenate(right, axis=1) if len(right) > 1 else right[0]
     for block in blocks:
         left, columns = m.read(_of(m, a, block)), right
-        if scaled:
-            left = gpu_scales.scale_left(m, left, _of(m, extras[0], block))
         if sparse:
             left = gpu_scales.spread(m, left, _of(m, extras[-1], block))
+        if scaled:
+            left = gpu_scales.scale_left(m, left, _of(m, extras[0], block))
         target = _of(m, acc, block)
         value = product(left, columns, dtype)
         if accumulate:
