@@ -12,7 +12,6 @@ import cProfile
 import pathlib
 import pstats
 import sys
-import time
 
 import engines
 import tables
@@ -58,35 +57,28 @@ def main() -> None:
     case = kernels.build(chosen.kernel, chosen.blocks, False)
     call = cell.ours(case, engines.OURS[chosen.engine])
     cell.timed(call, case)
-    start = time.perf_counter()
-    _, events = call()
-    plain = time.perf_counter() - start
-    rows = profile(call)
-    whole = sum(row[3] for row in rows)
-    modules = collections.Counter()
-    for module, _, _, own, _ in rows:
-        modules[module.rpartition(":")[0] or module] += own
-
-    head = [["own", "share", "cumulative", "calls", "function", "where"]]
-    body = [
-        [
-            tables.duration(own),
-            f"{own / whole:.0%}",
-            tables.duration(total),
-            f"{calls:,}",
-            name[-50:],
-            module,
-        ]
-        for module, name, calls, own, total in rows[: chosen.top]
-    ]
+    plain, _, events = cell.timed(call, case)
     print(f"{chosen.kernel} {chosen.blocks} {chosen.engine}: {events:,} events,")
+    show(profile(call), plain, events, chosen.top)
+
+
+def show(rows: list[tuple], plain: float, events: int, top: int) -> None:
+    """Prints functions and modules by their own time."""
+    whole = sum(row[3] for row in rows)
     calls = sum(row[2] for row in rows) / events  # the same on a busy machine
     print(f"{tables.duration(plain)} plain, {tables.duration(whole)} profiled,")
     print(f"{plain / events * 1e6:.2g} µs and {calls:.1f} calls an event\n")
-    print(tables.grid(head + body), "\n")
+    head = ["own", "share", "cumulative", "calls", "function", "where"]
+    table, modules = [head], collections.Counter()
+    for module, name, count, own, total in rows:
+        modules[module.rpartition(":")[0] or module] += own
+        share, times = f"{own / whole:.0%}", tables.duration(total)
+        row = [tables.duration(own), share, times, f"{count:,}", name[-50:], module]
+        table.append(row)
+    print(tables.grid(table[: top + 1]), "\n")
     body = [
         [tables.duration(own), f"{own / whole:.0%}", module]
-        for module, own in modules.most_common(chosen.top)
+        for module, own in modules.most_common(top)
     ]
     print(tables.grid([["own", "share", "module"], *body]))
 

@@ -68,11 +68,14 @@ def _memory(cell: dict[str, Any], ours: dict[str, Any]) -> str:
     return cell.get("refused") or "–" if added is None else f"{added:.0f}"
 
 
-def _events(cell: dict[str, Any], ours: dict[str, Any]) -> str:
-    if cell.get("refused"):
-        return cell["refused"]
-    rate = cell["events"] / cell["second"]
-    return f"{cell['events']:,} ({rate / 1e3:,.0f}k/s)"
+def _events(clock: str) -> Any:
+    def show(cell: dict[str, Any], ours: dict[str, Any]) -> str:
+        if cell.get("refused"):
+            return cell["refused"]
+        rate = cell["events"] / cell[clock]
+        return f"{cell['events']:,} ({rate / 1e3:,.0f}k/s)"
+
+    return show
 
 
 def report(
@@ -93,5 +96,6 @@ def report(
         + _table(cells, chosen, _memory),
     ]
     if own:
-        parts.append("Events, and events per second:\n" + _table(cells, own, _events))
+        events = _table(cells, own, _events("second" + suffix))
+        parts.append("Events, and events per second:\n" + events)
     return "\n\n".join(parts)

@@ -6,7 +6,7 @@ are answered once, from the tape alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pallas_debug.ir.tape import Instr, Tape
 
@@ -42,14 +42,24 @@ def reachable(tape: Tape, entry: int) -> set[int]:
     return found
 
 
-def leaders(tape: Tape, *, entry: int = 0, single: bool = False) -> list[int]:
-    """Tape positions at which a segment begins, sorted."""
+def leaders(
+    tape: Tape,
+    *,
+    entry: int = 0,
+    single: bool = False,
+    begins: Callable[[Instr], bool] = lambda instr: instr.sync,
+) -> list[int]:
+    """Tape positions at which a segment begins, sorted.
+
+    Beside jump targets these are the instructions of which `begins` says so; by default
+    those before which a scheduler may switch threads.
+    """
     if single:
         return list(range(len(tape)))
     found = {0, entry}
     for position, instr in enumerate(tape):
         found.update(instr.targets)
-        if instr.sync:
+        if begins(instr):
             found.add(position)
         if instr.op in CONTROL:
             found.add(position + 1)

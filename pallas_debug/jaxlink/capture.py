@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import locations, outer, privates
+from pallas_debug.jaxlink import naming, outer, privates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +50,8 @@ class LaunchCall:
     interpret: str = "none"
 
 
-# What JAX calls every `plgpu.kernel` under `vmap`.
-BATCHED = "batched_body"
+# What JAX calls a `plgpu.kernel` under `vmap`, and one of a function without a name.
+NAMELESS = ("batched_body", "anonymous")
 
 Arrays = list[np.ndarray]
 OnLaunch = Callable[[LaunchCall, Arrays], Arrays]
@@ -184,8 +184,8 @@ def describe(
 def _kernel_name(params: Mapping[str, Any]) -> str:
     jaxpr = params["jaxpr"] if "jaxpr" in params else params["jaxprs"][0]
     name = params.get("name") or jaxpr.debug_info.func_name
-    if name == BATCHED:
-        return locations.outermost_function(jaxpr) or name
+    if name in NAMELESS:
+        return naming.kernel_name(jaxpr) or name
     return name
 
 

@@ -49,18 +49,22 @@ def current_loc() -> Loc | None:
     return None
 
 
-def outermost_function(jaxpr: Any) -> str | None:
-    """The name of the kernel code that was traced to a jaxpr, by its equations."""
+def kernel_codes(jaxpr: Any) -> list[types.CodeType]:
+    """The functions of kernel code that were traced to a jaxpr, the outermost first.
+
+    Taken from the first equation that has any: a kernel, or the wrapper around it, and
+    what it calls there.
+    """
     for eqn in jaxpr.eqns:
         traceback = eqn.source_info.traceback
         codes = traceback.raw_frames()[0] if traceback else ()
-        names = [c.co_name for c in codes if _origin(c.co_filename) in KERNEL_CODE]
-        if names:
-            return names[-1]
+        found = [code for code in codes if _origin(code.co_filename) in KERNEL_CODE]
+        if found:
+            return found[::-1]
         for inner in privates.core.jaxprs_in_params(eqn.params):
-            if name := outermost_function(inner):
-                return name
-    return None
+            if found := kernel_codes(inner):
+                return found
+    return []
 
 
 @functools.lru_cache(maxsize=16384)
@@ -93,7 +97,7 @@ def _loc(file: str, code: types.CodeType, offset: int) -> Loc:
     line, end_line = frame.start_line, frame.end_line
     shown = min(end_line, line + MAX_LINES - 1)
     return Loc(
-        file=file,
+        file=_shown(file),
         line=line,
         function=code.co_name,
         column=frame.start_column,
@@ -108,7 +112,23 @@ def defined_at(jaxpr: Any) -> Loc | None:
     # JAX spells it "name at file:line".
     name, _, place = (getattr(info, "func_src_info", "") or "").rpartition(" at ")
     file, _, line = place.rpartition(":")
-    if not line.isdigit():
-        return None
-    text = source_text(file, int(line))
-    return Loc(file=file, line=int(line), function=name, text=text)
+    if line.isdigit() and _origin(file) in KERNEL_CODE:
+        return _definition(file, int(line), name)
+    # `plgpu.kernel` traces a function of its own, which calls the user's.
+    for code in kernel_codes(jaxpr):
+        return _definition(code.co_filename, code.co_firstlineno, code.co_name)
+    return None
+
+
+def _definition(file: str, line: int, function: str) -> Loc:
+    return Loc(
+        file=_shown(file), line=line, function=function, text=source_text(file, line)
+    )
+
+
+def _shown(file: str) -> str:
+    """A file as a person knows it: a notebook's cell by its number, `In[3]`."""
+    interactive = sys.modules.get("IPython")
+    shell = interactive.get_ipython() if interactive else None
+    cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
+    return f"In[{cells[file]}]" if file in cells else file

@@ -17,6 +17,7 @@ from pallas_debug.jaxlink import (
     blocks,
     control,
     locations,
+    names,
     privates,
     refs,
     translate,
@@ -155,9 +156,9 @@ def _mesh_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     lw.fall_back(locations.defined_at(body))
     lw.grid = _mesh_grid(mesh)
     n_in, n_out = len(call.in_avals), len(call.out_avals)
-    names = _names(body, 0, n_in, n_out)
+    found = names.of_wrapped(body, n_in + n_out) or _names(body, 0, n_in, n_out)
     arrays = tuple(
-        refs.declare(lw, names[i], v.aval, (), "launch")
+        refs.declare(lw, found[i], v.aval, (), "launch")
         for i, v in enumerate(body.invars[: n_in + n_out])
     )
     arguments = [lw.register() for _ in arrays]

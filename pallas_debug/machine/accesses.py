@@ -252,22 +252,14 @@ class Accesses(Facts):
         return number
 
     def _buffer(self, decl: ir.Buffer, role: str, arrivals: int = 0) -> int:
+        # By position: half the time, and one for each buffer of each block.
         return self.writer.buffer(
             BufferRow(
-                name=decl.name,
-                space=decl.space,
-                shape=decl.shape,
-                dtype=decl.dtype,
-                scope=decl.scope,
-                role=role,
-                thread=self.tid,
-                block=self.bid,
-                device=self.device,
-                launch=self.launch_number,
-                arrivals=arrivals,
-                loc=decl.loc,
+                decl.name, decl.space, decl.shape, decl.dtype, decl.scope, role,
+                self.tid, self.bid, self.device, self.launch_number, -1, -1, arrivals,
+                decl.loc,
             )
-        )
+        )  # fmt: skip
 
     def free(self, number: int) -> None:
         """Ends a buffer; its contents live on while agents may touch them."""

@@ -51,6 +51,7 @@ class Program:
       single: Every instruction as a segment of its own, to stop anywhere; may be empty.
       lines: File and line of the generated source → tape position, to find the
         instruction that raised.
+      coarse: Its segments end only where a thread may have to wait.
       plans: Compiled accesses; their caches hold region numbers of one writer.
     """
 
@@ -59,6 +60,7 @@ class Program:
     lines: Mapping[tuple[str, int], int]
     plans: tuple[Plan, ...]
     single: dict[int, Segment] = field(default_factory=dict)
+    coarse: bool = False
     _writer: list[Any] = field(default_factory=list)
 
     def bind(self, writer: Any) -> None:
@@ -69,9 +71,15 @@ class Program:
                 plan.cache.clear()
 
 
-def compile_kernel(kernel: ir.Kernel, *, single: bool = False) -> Program:
-    """Generates and compiles the functions of a kernel."""
-    return _Compiler(kernel, single).program()
+def compile_kernel(
+    kernel: ir.Kernel, *, single: bool = False, coarse: bool = False
+) -> Program:
+    """Generates and compiles the functions of a kernel.
+
+    `coarse` segments end only where a thread may have to wait: fewer and longer ones,
+    for runs that never switch threads elsewhere.
+    """
+    return _Compiler(kernel, single, coarse).program()
 
 
 def with_steps(program: Program) -> Program:
@@ -88,10 +96,14 @@ def with_steps(program: Program) -> Program:
 
 
 class _Compiler:
-    def __init__(self, kernel: ir.Kernel, single: bool) -> None:
+    def __init__(self, kernel: ir.Kernel, single: bool, coarse: bool) -> None:
         self.kernel = kernel
         self.tape = kernel.tape
-        self.starts = leaders(self.tape, entry=kernel.entry, single=single)
+        self.coarse = coarse
+        if coarse:
+            self.starts = leaders(self.tape, entry=kernel.entry, begins=_can_wait)
+        else:
+            self.starts = leaders(self.tape, entry=kernel.entry, single=single)
         self.live = live_at_leaders(self.tape, self.starts)
         self.scope: dict[str, Any] = {"np": np, "Target": Target}
         self.names: dict[int, str] = {}
@@ -125,6 +137,7 @@ class _Compiler:
             segments=segments,
             lines=self.lines,
             plans=tuple(self.plans),
+            coarse=self.coarse,
         )
 
     def _segment(self, start: int, end: int) -> None:
@@ -247,6 +260,11 @@ class _Compiler:
             self.scope[name] = value
             self.keep.append(value)
         return name
+
+
+def _can_wait(instr: ir.Instr) -> bool:
+    rule = RULES.get(instr.op)
+    return rule is not None and rule.waits
 
 
 def _rename(expression: str, names: dict[str, str]) -> str:

@@ -92,6 +92,9 @@ def begin(
     if policy is None:
         chosen = options.policy == "random"
         policy = schedules.seeded(options.seed) if chosen else schedules.round_robin
+    assert not (preempt and program is not None and program.coarse), (
+        "a policy that switches threads needs a switching point at each sync"
+    )
     record = LaunchRecord(launch, writer.events, len(writer.choices))
     writer.launches.append(record)
     m = Step(states.State(), launch, writer, options)
@@ -100,7 +103,7 @@ def begin(
     record.last_event = writer.events
     return Run(
         launch=launch,
-        program=program or compile_kernel(launch.kernel),
+        program=program or compile_kernel(launch.kernel, coarse=not preempt),
         writer=writer,
         options=options,
         m=m,
@@ -231,6 +234,8 @@ def _end(m: Step, thread: states.Thread) -> None:
     del m.state.threads[thread.number]
     m.wake(m.state.joiners.pop(thread.number, []))
     thread.block.live -= 1
+    if thread.block.live > 0:
+        return
     blocks = m.cluster(thread.block)
     if all(block.live <= 0 for block in blocks):
         for block in blocks:

@@ -62,16 +62,10 @@ class Threads(Facts):
         block = parent.block
         number = self.writer.thread(
             ThreadRow(
-                kind=kind,
-                parent=self.tid,
-                device=self.device,
-                cluster=block.cluster,
-                block=self.bid,
-                index=index,
-                launch=self.launch_number,
-                instr=self.pc,
+                kind, self.tid, self.device, block.cluster, self.bid, index,
+                self.launch_number, self.pc,
             )
-        )
+        )  # fmt: skip
         child = states.Thread(number, pc, list(registers), block)
         child.bid = self.bid
         self.state.threads[number] = child

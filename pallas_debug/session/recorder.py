@@ -73,7 +73,8 @@ class Recorder:
         if held is not None and held[0] is call.params:
             return held[1]
         kernel = lower(call, exact=self.options.exact, target=self.target)
-        program = machine.compile_kernel(kernel)
+        coarse = self.options.policy == "round-robin"
+        program = machine.compile_kernel(kernel, coarse=coarse)
         # The params are kept so that their id stays their own.
         self._programs[key] = (call.params, program)
         return program

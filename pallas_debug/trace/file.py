@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Sequence
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -112,16 +112,22 @@ def _launch(launch: RecordedLaunch, kernel: int) -> dict[str, Any]:
     }
 
 
+def _fields(cls: Any) -> list[tuple[str, str]]:
+    """Names and types of a row's fields."""
+    kinds = cls.__annotations__
+    return [(n, getattr(kinds[n], "__forward_arg__", kinds[n])) for n in cls._fields]
+
+
 def _rows(packer: Packer, table: str, cls: Any, rows: Sequence[Any]) -> dict[str, Any]:
     """A table by columns: integers as arrays, other values interned."""
     interned: dict[str, list[Any]] = {}
-    for field in fields(cls):
-        values = [getattr(row, field.name) for row in rows]
-        if field.type != "int":
+    for name, kind in _fields(cls):
+        values = [getattr(row, name) for row in rows]
+        if kind != "int":
             codes: dict[Any, int] = {}
             values = [codes.setdefault(value, len(codes)) for value in values]
-            interned[field.name] = list(codes)
-        packer.add_integers(f"{table}.{field.name}", values)
+            interned[name] = list(codes)
+        packer.add_integers(f"{table}.{name}", values)
     return {"interned": interned}
 
 
@@ -206,20 +212,18 @@ def _read_rows(
     unpacker: Unpacker, header: Any, table: str, cls: Any
 ) -> tuple[Any, ...]:
     columns: dict[str, list[Any]] = {}
-    for field in fields(cls):
-        name = f"{table}.{field.name}"
-        if name not in header["arrays"] and field.default is not MISSING:
+    for field, kind in _fields(cls):
+        name = f"{table}.{field}"
+        if name not in header["arrays"] and field in cls._field_defaults:
             continue  # written before the field existed
         values = unpacker.integers(name)
         column: list[Any] = values.tolist()
-        if field.type != "int":
-            known = [
-                _interned(field.type, v) for v in header[table]["interned"][field.name]
-            ]
+        if kind != "int":
+            known = [_interned(kind, v) for v in header[table]["interned"][field]]
             if len(values) and not 0 <= values.min() <= values.max() < len(known):
                 raise ValueError(f"{name} names something unknown")
             column = [known[code] for code in column]
-        columns[field.name] = column
+        columns[field] = column
     names = tuple(columns)
     rows = zip(*columns.values(), strict=True)
     return tuple(cls(**dict(zip(names, row, strict=True))) for row in rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 FORMAT = 1
 
@@ -121,9 +122,7 @@ REGION_MEANINGS: dict[RegionKind, str] = {
 }
 
 
-# Not frozen: thousands are made while a kernel runs, and freezing doubles the cost.
-@dataclass(slots=True, kw_only=True)
-class ThreadRow:
+class ThreadRow(NamedTuple):
     """A row of the threads table.
 
     Attributes:
@@ -148,9 +147,7 @@ class ThreadRow:
     instr: int
 
 
-# Not frozen: thousands are made while a kernel runs, and freezing doubles the cost.
-@dataclass(slots=True, kw_only=True)
-class BufferRow:
+class BufferRow(NamedTuple):
     """A row of the buffers table: one instance of a declared buffer.
 
     Attributes:

@@ -91,9 +91,7 @@ def copy(box, mode=None, verb="read", kind="tma"):
     agent = t.spawn(kind, op="gpu.copy_gmem_to_smem", line=5, params=params)
     row = b.writer.threads[agent.number]
     instr = b.instr("gpu.copy_gmem_to_smem", 5, params=params)
-    b.writer.threads[agent.number] = row.__class__(
-        **{name: getattr(row, name) for name in row.__slots__} | {"instr": instr}
-    )
+    b.writer.threads[agent.number] = row._replace(instr=instr)
     getattr(agent, verb)(x, box, op="agent", line=5)
     return run_checks(b.close(), select="PD101")
 
