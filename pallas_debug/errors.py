@@ -51,6 +51,15 @@ def or_list(words: Iterable[object]) -> str:
     return " or ".join([", ".join(quoted[:-1]), quoted[-1]] if quoted[1:] else quoted)
 
 
+def brief(value: object) -> str:
+    """A value in a message: its repr, or its kind where that would fill the screen."""
+    shape, dtype = getattr(value, "shape", None), getattr(value, "dtype", None)
+    if shape is not None and dtype is not None:
+        return f"an array {dtype}{list(shape)}"
+    text = repr(value)
+    return text if len(text) <= 200 else f"an object of type {type(value).__name__}"
+
+
 class PallasDebugError(Exception):
     """Base of all errors of pallas_debug.
 
@@ -169,7 +178,7 @@ class BadOption(PallasDebugError, ValueError):
         super().__init__(
             loc=loc,
             option=option,
-            value=f"{value!r}",
+            value=brief(value),
             choices=accepted if isinstance(accepted, str) else or_list(words),
             suggestion=or_list(close) if close else "",
         )

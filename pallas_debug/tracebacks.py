@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import types
@@ -17,6 +18,16 @@ _HOME = str(pathlib.Path(__file__).parent) + os.sep
 
 def _is_ours(frame: types.FrameType) -> bool:
     return frame.f_code.co_filename.startswith((_HOME, "<pallas_debug"))
+
+
+def _kept(entries: list[types.TracebackType]) -> Iterator[types.TracebackType]:
+    """The entries that are not ours, nor those of a context manager of ours."""
+    ours = [_is_ours(entry.tb_frame) for entry in entries]
+    for number, entry in enumerate(entries):
+        is_manager = entry.tb_frame.f_code.co_filename == contextlib.__file__
+        beside = ours[max(number - 1, 0) : number + 2]
+        if not ours[number] and not (is_manager and any(beside)):
+            yield entry
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -47,10 +58,9 @@ def trim(error: ErrorT) -> ErrorT:
         return error
     for link in _chain(error):
         kept: types.TracebackType | None = None
-        for entry in reversed(_entries(link)):
-            if not _is_ours(entry.tb_frame):
-                kept = types.TracebackType(
-                    kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno
-                )
+        for entry in reversed([*_kept(_entries(link))]):
+            kept = types.TracebackType(
+                kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno
+            )
         link.__traceback__ = kept
     return error

@@ -47,6 +47,9 @@ class _Made:
     def trace(self):
         return FakeTrace(tuple(self._launches))
 
+    def stopped(self, error):
+        return False
+
 
 class FakeSession:
     """`recording`, `check` and `Options` as the public API has them."""

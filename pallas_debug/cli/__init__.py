@@ -6,8 +6,10 @@ Exit codes are part of the interface: scripts and CI read them.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
+from pallas_debug import errors
 from pallas_debug.cli import check, codes, demo, explain, run, view
 
 # A command is a module with `add_arguments(parser)` and `run(arguments) -> int`; the
@@ -26,6 +28,7 @@ EPILOG = """exit codes:
   2  wrong usage, or no kernel was launched
   3  something that pallas_debug does not support, or a fault of its own
   4  the script itself failed, and nothing was found in its kernels
+  130  interrupted, and nothing was found until then
 """
 
 
@@ -49,11 +52,30 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     try:
-        arguments = parser().parse_args(argv)
+        arguments, unknown = parser().parse_known_args(argv)
     except SystemExit as stop:  # argparse has printed the help or the fault
         return int(stop.code or 0)
+    if unknown:
+        return _refused(arguments.command, unknown[0])
     try:
         return arguments.run(arguments)
-    except Exception as error:  # Python's own exit code 1 would mean "findings"
+    except (
+        Exception,
+        KeyboardInterrupt,
+    ) as error:  # Python's own exit code 1 would mean "findings"
         codes.show(error)
         return codes.of_error(error)
+
+
+def _refused(command: str, word: str) -> int:
+    """Says that a command does not know a word, and which it may have meant."""
+    sub = argparse.ArgumentParser()
+    COMMANDS[command].add_arguments(sub)
+    known = [flag for action in sub._actions for flag in action.option_strings]
+    close = errors.or_list(errors.nearest(word, known) if word[:1] == "-" else ())
+    print(
+        f"pallas-debug {command}: unrecognized argument `{word}`\n"
+        f"  try: {close + ', or ' if close else ''}`pallas-debug {command} --help`",
+        file=sys.stderr,
+    )
+    return codes.USAGE

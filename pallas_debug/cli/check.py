@@ -7,7 +7,7 @@ import argparse
 import pallas_debug
 from pallas_debug import arguments as words
 from pallas_debug import errors, views
-from pallas_debug.cli import codes, output, target
+from pallas_debug.cli import codes, output, script, target
 from pallas_debug.cli import run as run_command
 
 
@@ -25,19 +25,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Records the target and prints the findings."""
+    """Records the target, or loads it, and prints the findings."""
+    if target.is_trace(arguments.target):
+        output.refuse_words(arguments)
+        return _of_file(arguments)
     path = target.script(arguments.target)
     if path is not None:
+        output.warn_of_ours(arguments)
         return run_command.recorded(
-            path, arguments, summary=False, refusals=arguments.jax
+            lambda: script.run(path, arguments.words),
+            arguments,
+            summary=False,
+            refusals=arguments.jax,
         )
-    found = target.function(arguments.target)
-    recording = pallas_debug.recording(options=words.options(arguments))
-    with recording as made, output.script_output(arguments):
-        target.called(found)
-    trace = made.trace
-    if not trace.launches:
-        raise errors.NoLaunch(function=arguments.target)
+    output.refuse_words(arguments)
+    try:
+        found = target.function(arguments.target)
+    except errors.PallasDebugError:
+        raise
+    except Exception as error:  # of the user's file
+        script.show(error)
+        return codes.SCRIPT_FAILED
+    return run_command.recorded(
+        lambda: script.ending(lambda: target.called(found)),
+        arguments,
+        summary=False,
+        refusals=arguments.jax,
+    )
+
+
+def _of_file(arguments: argparse.Namespace) -> int:
+    """Judges a saved trace."""
+    trace = pallas_debug.load(arguments.target)
     report = pallas_debug.check(trace)
     family = views.REFUSALS if arguments.jax else ""
     output.show(trace, report, arguments, summary=False, family=family)

@@ -13,6 +13,7 @@ FINDINGS = 1
 USAGE = 2
 UNSUPPORTED = 3
 SCRIPT_FAILED = 4
+INTERRUPTED = 130  # as shells say it
 
 ABOUT_OURSELVES = "PD9"
 
@@ -39,16 +40,20 @@ def verdict(trace: Any, report: Any, *, failed: bool, refusals_only: bool) -> in
     return CLEAN if trace.launches else USAGE
 
 
-def of_error(error: Exception) -> int:
+def of_error(error: BaseException) -> int:
     """The exit code of an error that ended the command."""
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
     if isinstance(error, errors.UnsupportedOp | errors.CaptureError):
         return UNSUPPORTED
     return USAGE if isinstance(error, errors.PallasDebugError) else UNSUPPORTED
 
 
-def show(error: Exception) -> None:
+def show(error: BaseException) -> None:
     """Prints an error as its message, or with its frames where it is a fault of ours."""
-    if isinstance(error, errors.PallasDebugError):
+    if isinstance(error, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+    elif isinstance(error, errors.PallasDebugError):
         print(error.render(), file=sys.stderr)
     else:
         traceback.print_exception(error)

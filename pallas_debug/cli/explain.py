@@ -33,7 +33,9 @@ def _errors(
 
 
 def _page(kind: type[errors.PallasDebugError]) -> str:
-    lines = [f"{kind.code} {kind.__name__}: {inspect.getdoc(kind)}", ""]
+    # What comes after is for those who raise it.
+    said = (inspect.getdoc(kind) or "").partition("Data:")[0].strip()
+    lines = [f"{kind.code} {kind.__name__}: {said}", ""]
     lines += [f"    {kind.what}"] + [f"    try: {kind.hint}"] * bool(kind.hint)
     return "\n".join(lines)
 

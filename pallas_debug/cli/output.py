@@ -8,7 +8,7 @@ import json
 import sys
 from typing import Any
 
-from pallas_debug import views
+from pallas_debug import errors, views
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +17,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="print one JSON object and nothing else"
     )
     parser.add_argument("--save", metavar="PATH", help="write the trace to this file")
+
+
+def _ours_after_target(arguments: argparse.Namespace) -> list[str]:
+    """Options of this command among the words after its target."""
+    given = [word.partition("=")[0] for word in arguments.words]
+    ours = {f"--{name.replace('_', '-')}" for name in vars(arguments)}
+    return [word for word in given if word in ours]
+
+
+def warn_of_ours(arguments: argparse.Namespace) -> None:
+    """Says so if a script gets what was perhaps meant for us."""
+    for word in _ours_after_target(arguments):
+        print(
+            f"note: the script gets `{word}`; an option of pallas-debug stands before "
+            f"the script: pallas-debug {arguments.command} {word} {arguments.target}",
+            file=sys.stderr,
+        )
+
+
+def refuse_words(arguments: argparse.Namespace) -> None:
+    """Refuses words after a target that takes none."""
+    if arguments.words:
+        raise errors.BadOption(
+            option=arguments.target,
+            value=" ".join(arguments.words),
+            accepted="nothing after it; options stand before it",
+        )
 
 
 def script_output(arguments: argparse.Namespace) -> Any:
@@ -58,6 +85,6 @@ def show(
     if summary:
         print(views.summary(trace, report, family))
     else:
-        print(views.findings(report, family))
+        print(views.findings(report, family, trace))
     if ending is not None and (ending.failed or ending.how != "returned"):
         print(ending)

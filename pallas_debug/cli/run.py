@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import pallas_debug
@@ -25,42 +26,66 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Runs the script to its end and prints the summary."""
+    target.refuse_trace(arguments.target)
     path = target.script(arguments.target)
     if path is None:
         raise errors.BadOption(
             option="script", value=arguments.target, accepted="a Python file"
         )
-    return recorded(path, arguments, summary=True)
+    output.warn_of_ours(arguments)
+    return recorded(lambda: script.run(path, arguments.words), arguments, summary=True)
 
 
 def recorded(
-    path: Any, arguments: argparse.Namespace, *, summary: bool, refusals: bool = False
+    run: Callable[[], script.Ending],
+    arguments: argparse.Namespace,
+    *,
+    summary: bool,
+    refusals: bool = False,
 ) -> int:
-    """Runs a script under a recording and reports it, however it ends."""
+    """Runs something of the user's under a recording and reports it, however it ends."""
     recording = pallas_debug.recording(options=words.options(arguments))
     made = recording.__enter__()
     stdout = sys.stdout  # the script's may be elsewhere
-    stopped: list[Exception] = []
+    stopped: list[BaseException] = []
 
-    def close() -> None:
-        try:
-            recording.__exit__(None, None, None)
-        except Exception as error:  # what was recorded is still shown
-            stopped.append(error)
+    def reported(ending: script.Ending) -> int:
+        return _reported(made.trace, ending, arguments, summary, refusals, stopped)
 
     def report_exit(ending: script.Ending, is_main: bool) -> int:
         # A thread that kills a process that hangs must not wait for its launches.
         if is_main:
-            close()
+            _closed(recording, ending, stopped)
         with contextlib.redirect_stdout(stdout):
-            return _reported(made.trace, ending, arguments, summary, refusals, stopped)
+            return reported(ending)
 
+    with script.reported_exit(report_exit), output.script_output(arguments):
+        ending = run()
+    return reported(_closed(recording, ending, stopped))
+
+
+def _closed(
+    recording: Any, ending: script.Ending, stopped: list[BaseException]
+) -> script.Ending:
+    """Closes a recording; says how the script ended and adds what stopped it to a list.
+
+    JAX raises in the script where a recording has stopped; that is not the script's own.
+    """
+    error = ending.raised
     try:
-        with script.reported_exit(report_exit), output.script_output(arguments):
-            ending = script.run(path, arguments.words)
-    finally:
-        close()
-    return _reported(made.trace, ending, arguments, summary, refusals, stopped)
+        if error is None:
+            recording.__exit__(None, None, None)
+        else:
+            recording.__exit__(type(error), error, error.__traceback__)
+    except KeyboardInterrupt as stop:  # what was recorded is still shown
+        stopped.append(stop)
+        return script.INTERRUPTED
+    except Exception as stop:
+        stopped.append(stop)
+        return ending if error is None else script.STOPPED
+    if error is not None:
+        script.show(error)
+    return ending
 
 
 def _reported(
@@ -69,18 +94,21 @@ def _reported(
     arguments: argparse.Namespace,
     summary: bool,
     refusals: bool,
-    stopped: list[Exception],
+    stopped: list[BaseException],
 ) -> int:
     """Shows what was recorded and what stopped it; returns the exit code."""
     if not (trace.launches or ending.failed or stopped):
         stopped = [errors.NoLaunch(function=arguments.target)]
     report = pallas_debug.check(trace)
+    family = views.REFUSALS if refusals else ""
     if trace.launches or arguments.json:
-        family = views.REFUSALS if refusals else ""
         output.show(
             trace, report, arguments, summary=summary, family=family, ending=ending
         )
+    elif ending.failed:
+        print(f"{ending}; no kernel was launched")
     for error in stopped:
-        codes.show(error)
+        if not isinstance(error, KeyboardInterrupt):  # the ending has said it
+            codes.show(error)
     code = codes.verdict(trace, report, failed=ending.failed, refusals_only=refusals)
     return codes.of_error(stopped[0]) if stopped and code != codes.FINDINGS else code

@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from pallas_debug import tracebacks
@@ -26,14 +26,22 @@ class Ending:
     """How a script ended.
 
     Attributes:
-      how: `returned`, `sys.exit`, `os._exit`, `raised`, or `interrupted`.
+      how: `returned`, `sys.exit`, `os._exit`, `raised`, `interrupted`, or `stopped`: by
+        what stopped its recording.
       code: The exit code that Python would have given.
-      error: The exception, in one line; empty if none.
+      raised: The script's own exception, not shown yet; None if there was none.
     """
 
     how: str = "returned"
     code: int = 0
-    error: str = ""
+    raised: Exception | None = field(default=None, compare=False)
+
+    @property
+    def error(self) -> str:
+        """The exception in one line; empty if there was none."""
+        if self.raised is None:
+            return ""
+        return f"{type(self.raised).__name__}: {self.raised}"
 
     @property
     def failed(self) -> bool:
@@ -43,7 +51,13 @@ class Ending:
     def __str__(self) -> str:
         if self.error:
             return f"the script {self.how} {self.error}"
+        if self.how in ("interrupted", "stopped"):
+            return f"the script was {self.how}"
         return f"the script ended by {self.how} with code {self.code}"
+
+
+INTERRUPTED = Ending(how="interrupted", code=130)
+STOPPED = Ending(how="stopped", code=1)
 
 
 def exit_code(stop: SystemExit) -> int:
@@ -99,23 +113,35 @@ def reported_exit(report: Callable[[Ending, bool], int]) -> Iterator[None]:
 
 def run(path: pathlib.Path, words: Sequence[str]) -> Ending:
     """Runs the script to its end, which is told and not raised."""
-    try:
+
+    def as_script() -> None:
         with as_main(path, words):
             runpy.run_path(str(path), run_name="__main__")
+
+    return ending(as_script)
+
+
+def ending(call: Callable[[], Any]) -> Ending:
+    """Calls something of the user's; tells how it ended."""
+    try:
+        call()
     except SystemExit as stop:
         return Ending(how="sys.exit", code=exit_code(stop))
     except KeyboardInterrupt:
-        return Ending(how="interrupted", code=130)
+        return INTERRUPTED
     except Exception as error:
-        show(error)
-        return Ending(how="raised", code=1, error=f"{type(error).__name__}: {error}")
+        return Ending(how="raised", code=1, raised=error)
     return Ending()
+
+
+def _starts_scripts(file: str) -> bool:
+    return "runpy" in file or "importlib" in file
 
 
 def show(error: BaseException) -> None:
     """Prints a traceback that begins in the script."""
     tracebacks.trim(error)
     entry: Any = error.__traceback__
-    while entry and "runpy" in entry.tb_frame.f_code.co_filename:
+    while entry and _starts_scripts(entry.tb_frame.f_code.co_filename):
         entry = entry.tb_next
     traceback.print_exception(type(error), error, entry)

@@ -13,6 +13,7 @@ from typing import Any
 from pallas_debug import errors
 
 WANTED = "script.py, file.py:function or module:function"
+SUFFIX = ".pldb"
 
 
 def script(text: str) -> pathlib.Path | None:
@@ -25,6 +26,21 @@ def script(text: str) -> pathlib.Path | None:
             option="target", value=text, accepted="a file that exists"
         )
     return None
+
+
+def is_trace(text: str) -> bool:
+    """Whether `text` names a saved trace."""
+    return text.endswith(SUFFIX) and pathlib.Path(text).is_file()
+
+
+def refuse_trace(text: str) -> None:
+    """Says what to do with a saved trace that was given as a script."""
+    if is_trace(text):
+        raise errors.BadOption(
+            option="script",
+            value=text,
+            accepted=f"a Python file; for a trace, `pallas-debug view {text}`",
+        )
 
 
 def function(text: str) -> Callable[[], Any]:

@@ -66,11 +66,19 @@ class Gather:
 class Index:
     """One NDIndexer: an entry for each dimension of the view it applies to.
 
-    Result dims: the gathers' broadcast shape first when there is any gather (JAX puts
-    int-indexed dims first), then the slices in order.
+    Result dims: the slices in order, and among them the gathers' broadcast shape: as in
+    NumPy in place of the integer-indexed dims if these are adjacent, else in front.
     """
 
     dims: tuple[Slice | At | Gather, ...]
+
+    @property
+    def gathered_at(self) -> int:
+        """Position of the gathers' broadcast shape among the result dims."""
+        integers = [d for d, dim in enumerate(self.dims) if not isinstance(dim, Slice)]
+        if not integers or integers[-1] - integers[0] >= len(integers):
+            return 0
+        return integers[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

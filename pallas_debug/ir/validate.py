@@ -145,7 +145,8 @@ def _index(step: Index, shape: Shape | None, where: str) -> Shape | None:
     values = [np.shape(g.value) for g in gathers if isinstance(g, Const)]
     if len(values) < len(gathers):
         return None
-    return (*np.broadcast_shapes(*values), *kept)
+    at = step.gathered_at
+    return (*kept[:at], *np.broadcast_shapes(*values), *kept[at:])
 
 
 def _defined_before_use(kernel: Kernel) -> None:

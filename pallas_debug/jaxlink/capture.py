@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import naming, outer, privates
+from pallas_debug.jaxlink import locations, outer, privates
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +185,7 @@ def _kernel_name(params: Mapping[str, Any]) -> str:
     jaxpr = params["jaxpr"] if "jaxpr" in params else params["jaxprs"][0]
     name = params.get("name") or jaxpr.debug_info.func_name
     if name in NAMELESS:
-        return naming.kernel_name(jaxpr) or name
+        return locations.outermost_function(jaxpr) or name
     return name
 
 

@@ -68,6 +68,24 @@ def cond(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     return outs
 
 
+# As JAX's own lowerings name themselves.
+PLATFORMS = {"tpu": "mosaic", "mosaic_gpu": "cuda", "triton": "cuda", "generic": "cpu"}
+
+
+@translate("lax.platform_index")
+def platform_index(
+    lw: Lowering, eqn: Any, ins: list[ir.Operand]
+) -> Sequence[ir.Operand]:
+    """Which branch of a `platform_dependent` is this platform's; None is the default."""
+    own = PLATFORMS[lw.backend]
+    choices = eqn.params["platforms"]
+    wanted = [i for i, names in enumerate(choices) if names is not None and own in names]
+    wanted += [i for i, names in enumerate(choices) if names is None]
+    if not wanted:
+        return lw.unknown(f"lax.platform_index for {own}", [eqn.outvars[0].aval], ins)
+    return [constant(np.int32(wanted[0]))]
+
+
 @translate("lax.while")
 def while_loop(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     """Test, body, jump back; the carry stays in its registers."""

@@ -10,6 +10,7 @@ import functools
 import os
 import sys
 import types
+from dataclasses import replace
 from typing import Any
 
 from pallas_debug.ir.loc import Loc, source_text
@@ -49,22 +50,30 @@ def current_loc() -> Loc | None:
     return None
 
 
-def kernel_codes(jaxpr: Any) -> list[types.CodeType]:
-    """The functions of kernel code that were traced to a jaxpr, the outermost first.
+def outermost_function(jaxpr: Any) -> str | None:
+    """The name of the kernel code that was traced to a jaxpr, by its equations.
 
-    Taken from the first equation that has any: a kernel, or the wrapper around it, and
-    what it calls there.
+    An object that is called has the name of its class.
     """
+    code = _outermost(jaxpr)
+    if code is None:
+        return None
+    owner, _, name = code.co_qualname.rpartition(".")
+    return owner.rpartition(".")[2] if owner and name == "__call__" else name
+
+
+def _outermost(jaxpr: Any) -> types.CodeType | None:
+    """The function of kernel code behind the first equation that has one."""
     for eqn in jaxpr.eqns:
         traceback = eqn.source_info.traceback
         codes = traceback.raw_frames()[0] if traceback else ()
-        found = [code for code in codes if _origin(code.co_filename) in KERNEL_CODE]
-        if found:
-            return found[::-1]
+        for code in reversed(codes):
+            if _origin(code.co_filename) in KERNEL_CODE:
+                return code
         for inner in privates.core.jaxprs_in_params(eqn.params):
-            if found := kernel_codes(inner):
-                return found
-    return []
+            if code := _outermost(inner):
+                return code
+    return None
 
 
 @functools.lru_cache(maxsize=16384)
@@ -97,7 +106,7 @@ def _loc(file: str, code: types.CodeType, offset: int) -> Loc:
     line, end_line = frame.start_line, frame.end_line
     shown = min(end_line, line + MAX_LINES - 1)
     return Loc(
-        file=_shown(file),
+        file=file,
         line=line,
         function=code.co_name,
         column=frame.start_column,
@@ -115,20 +124,20 @@ def defined_at(jaxpr: Any) -> Loc | None:
     if line.isdigit() and _origin(file) in KERNEL_CODE:
         return _definition(file, int(line), name)
     # `plgpu.kernel` traces a function of its own, which calls the user's.
-    for code in kernel_codes(jaxpr):
-        return _definition(code.co_filename, code.co_firstlineno, code.co_name)
-    return None
+    code = _outermost(jaxpr)
+    if code is None:
+        return None
+    return _definition(code.co_filename, code.co_firstlineno, code.co_name)
 
 
 def _definition(file: str, line: int, function: str) -> Loc:
-    return Loc(
-        file=_shown(file), line=line, function=function, text=source_text(file, line)
-    )
+    return Loc(file=file, line=line, function=function, text=source_text(file, line))
 
 
-def _shown(file: str) -> str:
-    """A file as a person knows it: a notebook's cell by its number, `In[3]`."""
+def as_shown(loc: Loc) -> Loc:
+    """A place as a person knows it: a notebook's cell has a number, `In[3]`."""
     interactive = sys.modules.get("IPython")
     shell = interactive.get_ipython() if interactive else None
     cells = getattr(getattr(shell, "compile", None), "_filename_map", {})
-    return f"In[{cells[file]}]" if file in cells else file
+    number = cells.get(loc.file)
+    return loc if number is None else replace(loc, file=f"In[{number}]")

@@ -77,7 +77,7 @@ class Lowering:
         number = self._loc_ids.get(loc)
         if number is None:
             number = self._loc_ids[loc] = len(self.locs)
-            self.locs.append(loc)
+            self.locs.append(locations.as_shown(loc))
         return number
 
     def fall_back(self, loc: ir.Loc | None) -> None:

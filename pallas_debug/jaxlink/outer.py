@@ -129,6 +129,9 @@ def _launched(eqn: Any, operands: list[Any], around: Surroundings) -> list[Any]:
     )
     outs = []
     for k, var in enumerate(eqn.outvars):
+        if not lanes.shape and results:
+            outs.append(lanes.pile(results[0][k], var.aval))
+            continue
         shape, dtype = physical(var.aval)
         whole = np.zeros((*lanes.shape, *shape), dtype)
         for lane, values in zip(active, results, strict=True):

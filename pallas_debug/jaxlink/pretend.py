@@ -8,6 +8,7 @@ goes on seeing the real device, so that arrays live and move as ever.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 import types
@@ -150,7 +151,13 @@ def _replace_cuda_versions() -> None:
 
 
 def _swap_everywhere(name: str, old: Any, new: Any) -> None:
-    for module in list(sys.modules.values()):
-        namespace = getattr(module, "__dict__", {})
-        if name in namespace and namespace[name] is old:
+    for namespace in _holders(name, len(sys.modules)):
+        if namespace.get(name, new) is old:
             namespace[name] = new
+
+
+@functools.lru_cache(maxsize=1)
+def _holders(name: str, count: int) -> tuple[dict[str, Any], ...]:
+    """Namespaces of the modules that know `name`; `count` says when to look again."""
+    spaces = [getattr(m, "__dict__", {}) for m in list(sys.modules.values())]
+    return tuple(space for space in spaces if name in space)

@@ -124,6 +124,11 @@ def recording(
         mine.raise_error()
 
 
+def stopped(error: BaseException) -> bool:
+    """Whether JAX raised `error` because the open recording stopped a launch."""
+    return _open is not None and _open.stopped(error)
+
+
 def _close() -> None:
     global _open
     _open = None

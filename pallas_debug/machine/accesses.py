@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,8 @@ from pallas_debug.machine.memory import (
     dtype_of,
 )
 from pallas_debug.machine.places import Plan, Target
-from pallas_debug.trace.schema import BufferRow, Kind
+from pallas_debug.trace.schema import Kind
 
-PACK2, PACK3 = (struct.Struct(f"={9 * n}i").pack for n in (2, 3))
 READ, WRITE, UPDATE = int(Kind.READ), int(Kind.WRITE), int(Kind.UPDATE)
 ALLOC, FREE, GRID = int(Kind.ALLOC), int(Kind.FREE), int(Kind.GRID)
 NO_DATA = np.zeros(0, np.int8)
@@ -62,19 +60,24 @@ class Accesses(Facts):
 
         Elements outside the buffer are `outside`, or unset.
         """
-        place = self.place(target)
-        memory = self.memory(target[0])
-        if place.fast and mask is None:
-            value = memory.data[place.index]
-            if type(value) is np.ndarray:
-                value = value.copy()
-            payload = self._payload(value) if self.keep_reads else -1
-            pc, number = self.pc, memory.number
-            self.rows += PACK(
-                READ, self.tid, self.bid, self.base + pc, pc, number, place.region, 0, payload
-            )  # fmt: skip
-            return value
-        return self._read(place, memory, mask, other, outside)
+        ref, plan, dyn = target
+        if mask is None and type(ref) is int:
+            try:
+                place = plan.cache[dyn]
+            except (KeyError, TypeError):
+                place = self.place(target)
+            if place.fast:
+                value = self.state.memory[ref].data[place.index]
+                if type(value) is np.ndarray:
+                    value = value.copy()
+                payload = self._payload(value) if self.keep_reads else -1
+                pc = self.pc
+                self.rows += PACK(
+                    READ, self.tid, self.bid, self.base + pc, pc, ref, place.region, 0,
+                    payload,
+                )  # fmt: skip
+                return value
+        return self._read(self.place(target), self.memory(ref), mask, other, outside)
 
     def _read(
         self, place: Place, memory: Memory, mask: Any, other: Any, outside: Any
@@ -105,8 +108,35 @@ class Accesses(Facts):
         self, target: Target, value: Any, mask: Any = None, kind: int = WRITE
     ) -> None:
         """Stores a value at a target, only where `mask` is true."""
-        place = self.place(target)
-        memory = self.memory(target[0])
+        ref, plan, dyn = target
+        if mask is None and type(ref) is int:
+            try:
+                place = plan.cache[dyn]
+            except (KeyError, TypeError):
+                place = self.place(target)
+            if place.fast:
+                self._put(ref, place, value, kind)
+                return
+        self._write(self.place(target), self.memory(ref), value, mask, kind)
+
+    def _put(self, number: int, place: Place, value: Any, kind: int) -> None:
+        """The common write: a box inside the buffer."""
+        memory = self.state.memory[number]
+        if not memory.data.flags.writeable:
+            memory.own()
+        if np.shape(value) != place.shape:
+            value = np.broadcast_to(value, place.shape)
+        memory.data[place.index] = value
+        payload = self._payload(value) if self.keep_writes else -1
+        pc = self.pc
+        self.rows += PACK(
+            kind, self.tid, self.bid, self.base + pc, pc, number, place.region, 0, payload
+        )  # fmt: skip
+
+    def _write(
+        self, place: Place, memory: Memory, value: Any, mask: Any, kind: int
+    ) -> None:
+        """A write under a mask, or to something else than a box inside the buffer."""
         region = place.region
         if np.shape(value) != place.shape:
             value = np.broadcast_to(value, place.shape)
@@ -129,18 +159,7 @@ class Accesses(Facts):
         payload = -1
         if self.keep_writes:
             payload = self._payload(self._stored(place, memory, value))
-        pc = self.pc
-        self.rows += PACK(
-            kind,
-            self.tid,
-            self.bid,
-            self.base + pc,
-            pc,
-            memory.number,
-            region,
-            0,
-            payload,
-        )
+        self.emit(kind, memory.number, region, payload=payload)
 
     def _stored(self, place: Place, memory: Memory, value: Any) -> Any:
         """The value at a place in the buffer's own dtype and order."""
@@ -168,56 +187,7 @@ class Accesses(Facts):
         plan = self._wholes.get(shape)
         if plan is None:
             plan = self._wholes[shape] = Plan(ir.Access(ref=ir.Reg(0)))
-        return Target(ref, plan, ())
-
-    def all_of(self, shape: tuple[int, ...]) -> Place:
-        """The place of a whole buffer of this shape."""
-        place = self._alls.get(shape)
-        if place is None:
-            plan = Plan(ir.Access(ref=ir.Reg(0)))
-            place = self._alls[shape] = plan.locate(shape, np.dtype(np.int8), 0, ())
-            place.region = self.writer.region(place.row)
-        return place
-
-    def load(self, array: int, decl: ir.Buffer, source: Place, whole: Place) -> int:
-        """A new buffer with a copy of a part of another: allocation, read, write."""
-        memory = self.state.memory
-        data = memory[array].data[source.index].copy().reshape(decl.shape)
-        number = self._buffer(decl, "window")
-        memory[number] = Memory(number, data, decl)
-        read = write = -1
-        if self.keep_writes:
-            # Recorded: whoever writes to the buffer takes a copy first.
-            data.flags.writeable = False
-            write = self._payload(data)
-            read = write if self.keep_reads else -1
-        pc, tid, bid = self.pc, self.tid, self.bid
-        step = self.base + pc
-        self.rows += PACK3(
-            ALLOC, tid, bid, step, pc, number, -1, data.nbytes, -1,
-            READ, tid, bid, step, pc, array, source.region, 0, read,
-            WRITE, tid, bid, step, pc, number, whole.region, 0, write,
-        )  # fmt: skip
-        return number
-
-    def unload(self, number: int, array: int, whole: Place, target: Place) -> None:
-        """Writes a buffer that ends now to a part of another: read, write, free."""
-        memory = self.state.memory
-        data = memory[number].data
-        if self.thread.block.live > 1:
-            data = data.copy()  # a copy in flight may still write here
-        if not memory[array].data.flags.writeable:
-            memory[array].own()
-        target.write(memory[array].data, data.reshape(target.shape))
-        payload = self._payload(data) if self.keep_writes else -1
-        read = payload if self.keep_reads else -1
-        pc, tid, bid = self.pc, self.tid, self.bid
-        step = self.base + pc
-        self.rows += PACK2(
-            READ, tid, bid, step, pc, number, whole.region, 0, read,
-            WRITE, tid, bid, step, pc, array, target.region, 0, payload,
-        )  # fmt: skip
-        self.free(number)
+        return ref, plan, ()
 
     def alloc(self, decl: ir.Buffer, role: str = "scratch") -> int:
         """A new buffer, uninitialized, or a new array of barriers or semaphores."""
@@ -252,20 +222,21 @@ class Accesses(Facts):
         return number
 
     def _buffer(self, decl: ir.Buffer, role: str, arrivals: int = 0) -> int:
-        # By position: half the time, and one for each buffer of each block.
+        # A plain tuple, made a `BufferRow` when the trace is closed: one for each buffer
+        # of each block.
         return self.writer.buffer(
-            BufferRow(
-                decl.name, decl.space, decl.shape, decl.dtype, decl.scope, role,
-                self.tid, self.bid, self.device, self.launch_number, -1, -1, arrivals,
-                decl.loc,
-            )
+            (decl.name, decl.space, decl.shape, decl.dtype, decl.scope, role,
+             self.tid, self.bid, self.device, self.launch_number, -1, -1, arrivals,
+             decl.loc)
         )  # fmt: skip
 
     def free(self, number: int) -> None:
         """Ends a buffer; its contents live on while agents may touch them."""
         self.emit(FREE, number)
         thread = self.thread
-        live = sum(block.live for block in self.cluster(thread.block))
+        live = thread.block.live
+        if thread.block.cluster in self.state.clusters:
+            live = sum(block.live for block in self.cluster(thread.block))
         if live <= 1 or (
             self.state.memory[number].decl.scope == "thread"
             and all(agent.done for agent in thread.agents)

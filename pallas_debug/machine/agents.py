@@ -63,7 +63,7 @@ class Agents(Threads):
 
     def record(self, number: int) -> states.Agent | None:
         """What the issuer of an agent remembers of it, None if nothing."""
-        parent = self.state.threads.get(self.writer.threads[number].parent)
+        parent = self.state.threads.get(self.writer.threads[number][1])
         if parent is not None:
             for agent in reversed(parent.agents):
                 if agent.thread == number:

@@ -26,7 +26,6 @@ from pallas_debug.ir.flow import (
 )
 from pallas_debug.machine.places import Plan
 from pallas_debug.machine.rules import RULES
-from pallas_debug.machine.step import Target
 
 WAIT, END = -1, -2
 _numbers = itertools.count()
@@ -105,7 +104,7 @@ class _Compiler:
         else:
             self.starts = leaders(self.tape, entry=kernel.entry, single=single)
         self.live = live_at_leaders(self.tape, self.starts)
-        self.scope: dict[str, Any] = {"np": np, "Target": Target}
+        self.scope: dict[str, Any] = {"np": np}
         self.names: dict[int, str] = {}
         self.keep: list[Any] = []
         self.plans: list[Plan] = []
@@ -216,8 +215,11 @@ class _Compiler:
             arguments.append(f"**{self._constant(params)}")
         if rule.wants_instr:
             arguments.insert(0, self._constant(instr))
-        name = self._constant(rule.function)
-        call = f"{name}({', '.join(['m', *arguments])})"
+        if rule.verb:
+            call = f"m.{rule.verb}({', '.join(arguments)})"
+        else:
+            name = self._constant(rule.function)
+            call = f"{name}({', '.join(['m', *arguments])})"
         lines = [f"m.pc = {position}"]
         if rule.waits:
             lines.append(f"if {call} is False: return {WAIT}")
@@ -250,7 +252,7 @@ class _Compiler:
             if isinstance(step, ir.Peer):
                 ids = "".join(f", {self._operand(i)}" for i in step.ids)
                 ref = f"m.peer({ref}, {self._constant(step.axes)}{ids})"
-        return f"Target({ref}, {name}, ({dyn}))"
+        return f"({ref}, {name}, ({dyn}))"
 
     def _constant(self, value: Any) -> str:
         """A name for a Python object in the generated module."""

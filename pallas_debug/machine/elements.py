@@ -19,7 +19,7 @@ def elements(
     words: np.ndarray | None = None
     for step, indices in rest:
         if isinstance(step, ir.Index):
-            flat = _take(flat, indices)
+            flat = _take(flat, indices, step.gathered_at)
         elif isinstance(step, ir.Transpose):
             flat = flat.transpose(step.permutation)
         elif isinstance(step, ir.Reshape):
@@ -94,7 +94,7 @@ def _recast(
     return numbers.reshape(shape), total
 
 
-def _take(flat: np.ndarray, indices: list[tuple]) -> np.ndarray:
+def _take(flat: np.ndarray, indices: list[tuple], gathered_at: int) -> np.ndarray:
     """Applies one indexer to an array of element numbers; -1 outside."""
     arrays, slices = [], []
     gathers = [i[1] for i in indices if i[0] == "gather"]
@@ -117,4 +117,6 @@ def _take(flat: np.ndarray, indices: list[tuple]) -> np.ndarray:
         ok = ok & inside
         arrays.append(np.where(inside, at, 0))
         slices.append(d)
-    return np.where(ok, flat[tuple(arrays)], -1)
+    taken = np.where(ok, flat[tuple(arrays)], -1)
+    front = range(len(lead))
+    return np.moveaxis(taken, front, [gathered_at + axis for axis in front])

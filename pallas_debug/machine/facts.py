@@ -53,6 +53,7 @@ class Facts:
         self.current: states.Thread | None = None
         self.chosen = start_chosen(launch, options)
         self.point = 0
+        self.room = -1
 
     def emit(
         self,

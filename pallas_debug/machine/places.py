@@ -7,7 +7,7 @@ and gathers fall back to explicit element numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -116,15 +116,9 @@ def _bind(steps: Sequence[ir.ViewStep], values: Any) -> list[tuple]:
     return bound
 
 
-class Target(NamedTuple):
-    """A reference with its views, ready to be read or written.
-
-    `ref` is a buffer number or a `Window`; `dyn` the values of the traced indices.
-    """
-
-    ref: Any
-    plan: Plan
-    dyn: tuple
+# A reference with its views, ready to be read or written: a buffer number or a `Window`,
+# the plan, the values of the traced indices. A bare tuple, since each access makes one.
+Target = tuple[Any, Plan, tuple[Any, ...]]
 
 
 class _Box:

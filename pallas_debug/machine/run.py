@@ -51,9 +51,9 @@ class Run:
     preempt: bool
 
     def results(self) -> list[np.ndarray]:
-        """Copies of the outputs as they are now."""
+        """The outputs as they are now: the buffers themselves, not copies."""
         memory = self.m.state.memory
-        return [memory[number].data.copy() for number in self.outputs]
+        return [memory[number].data for number in self.outputs]
 
 
 def run(
@@ -197,10 +197,10 @@ def _turn(
 def _next(this: Run) -> int | None:
     """The thread to run, None if none can."""
     state = this.m.state
-    while len(state.ready) == 0 or _wants_more(this):
+    ready = state.ready
+    while not ready or (this.options.resident > 1 and _wants_more(this)):
         if not start.cluster(this.m):
             break
-    ready = state.ready
     if not ready:
         return None
     if len(ready) == 1:
@@ -220,8 +220,7 @@ def _next(this: Run) -> int | None:
 
 
 def _wants_more(this: Run) -> bool:
-    resident = this.options.resident
-    return resident > 1 and this.m.state.running_clusters() < resident
+    return this.m.state.running_clusters() < this.options.resident
 
 
 def _end(m: Step, thread: states.Thread) -> None:

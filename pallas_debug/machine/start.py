@@ -11,10 +11,11 @@ from pallas_debug.ir import chips
 from pallas_debug.machine import state as states
 from pallas_debug.machine.memory import Memory, dtype_of
 from pallas_debug.machine.step import Step
-from pallas_debug.trace.schema import BufferRow, Kind, ThreadRow
+from pallas_debug.trace.schema import BufferRow, Kind
 from pallas_debug.trace.writer import LaunchRecord
 
 SEQUENTIAL = ("tpu", "generic")
+KINDS = {"mosaic_gpu": "warpgroup", "triton": "block"}
 
 
 def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
@@ -110,7 +111,9 @@ def claim(m: Step, *, queued: bool = False) -> int:
     """
     state, size = m.state, math.prod(m.kernel.grid.cluster)
     total = math.prod(m.launch.grid)
-    room = min(total, max(_cores(m) // size, 1))
+    if m.room < 0:
+        m.room = min(total, max(_cores(m) // size, 1))
+    room = m.room
     while True:
         if state.next_cluster < room and not queued:
             number = state.next_cluster
@@ -146,7 +149,7 @@ def _block(m: Step, cluster_number: int, rank: int) -> states.Block:
     size = math.prod(grid.cluster)
     linear = cluster_number * size + rank
     block = states.Block(linear, cluster_number if grid.cluster else -1, ids)
-    kind = {"mosaic_gpu": "warpgroup", "triton": "block"}.get(m.kernel.backend, "core")
+    kind = KINDS.get(m.kernel.backend, "core")
     for index in range(grid.threads):
         _thread(m, block, kind, index)
     return block
@@ -171,16 +174,7 @@ def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
 def _row(m: Step, kind: str, parent: int, cluster: int, block: int, index: int) -> int:
     """Adds a thread that no instruction spawned."""
     return m.writer.thread(
-        ThreadRow(
-            kind=kind,
-            parent=parent,
-            device=m.device,
-            cluster=cluster,
-            block=block,
-            index=index,
-            launch=m.launch_number,
-            instr=-1,
-        )
+        (kind, parent, m.device, cluster, block, index, m.launch_number, -1)
     )
 
 

@@ -8,10 +8,10 @@ nothing has happened.
 from __future__ import annotations
 
 from pallas_debug.machine.accesses import NO_DATA as NO_DATA
-from pallas_debug.machine.accesses import Accesses
 from pallas_debug.machine.agents import Agents
 from pallas_debug.machine.places import Target as Target
+from pallas_debug.machine.windows import Windows
 
 
-class Step(Accesses, Agents):
+class Step(Windows, Agents):
     """The machine as one instruction of one thread sees it: all verbs together."""

@@ -15,7 +15,7 @@ import numpy as np
 from pallas_debug.machine import peers
 from pallas_debug.machine import state as states
 from pallas_debug.machine.facts import Facts
-from pallas_debug.trace.schema import Kind, ThreadRow
+from pallas_debug.trace.schema import Kind
 
 GRID = int(Kind.GRID)
 
@@ -61,10 +61,8 @@ class Threads(Facts):
         parent = self.thread
         block = parent.block
         number = self.writer.thread(
-            ThreadRow(
-                kind, self.tid, self.device, block.cluster, self.bid, index,
-                self.launch_number, self.pc,
-            )
+            (kind, self.tid, self.device, block.cluster, self.bid, index,
+             self.launch_number, self.pc)
         )  # fmt: skip
         child = states.Thread(number, pc, list(registers), block)
         child.bid = self.bid

@@ -10,6 +10,7 @@ which would break `await` where the shell already runs in an event loop.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,17 @@ _FUTURE = re.compile(r"\s*from\s+__future__\s+import\b")
 def is_nothing(line: str) -> bool:
     """Whether a source line is blank or a comment."""
     return not line.strip() or line.lstrip().startswith("#")
+
+
+def running_line(shell: Any) -> tuple[str, int]:
+    """The file and line of the cell that is running, if one is."""
+    files = getattr(shell.compile, "_filename_map", {})
+    frame = sys._getframe()
+    while frame is not None:
+        if frame.f_code.co_filename in files:
+            return frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+    return f"<%{NAME}>", 1
 
 
 class CellTransformer:
@@ -101,6 +113,10 @@ class CellRecorder:
                 pass
         if self._context is not None and not self._is_running(self._owner):
             self.close(getattr(result, "error_in_exec", None))
+
+    def stopped(self, error: BaseException) -> bool:
+        """Whether JAX raised `error` only because the open recording had stopped."""
+        return self._recording is not None and self._recording.stopped(error)
 
     def _is_running(self, info: Any) -> bool:
         return any(cell is info for cell in self._running)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import re
 from typing import Any
 
@@ -26,7 +28,12 @@ from pallas_debug import arguments, errors, tracebacks, views
 from pallas_debug.magic import cells
 from pallas_debug.magic.display import add_formatters, remove_formatters
 
+_HELP = f"(%{cells.NAME}? lists the options)"
 _WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
+
+
+# Errors that are shown in our way: our own, a user's stop, and what JAX makes of it.
+SHOWN = (errors.PallasDebugError, RuntimeError, KeyboardInterrupt)
 
 
 def _all_options(function: Any) -> Any:
@@ -106,10 +113,9 @@ class PallasDebugMagics(Magics):
         parsed = self._parsed(options)
         if not code:
             raise UsageError(
-                "nothing to run: %pallas_debug [options] expression "
-                "(%pallas_debug? lists the options)"
+                f"nothing to run: %pallas_debug [options] expression {_HELP}"
             )
-        return self._expression(code, parsed, local_ns)
+        return self._expression(self._compiled(code), parsed, local_ns)
 
     @no_var_expand
     @line_magic
@@ -117,8 +123,11 @@ class PallasDebugMagics(Magics):
         """Opens the recording of a cell; `%%pallas_debug` puts it in the first line."""
         __tracebackhide__ = True
         parsed = self._parsed(line)
-        options = self._options(parsed)
-        self.recorder.begin(pallas_debug.recording(options=options), parsed)
+        recording = pallas_debug.recording(options=self._options(parsed))
+        try:
+            self.recorder.begin(recording, parsed)
+        except errors.BadOption as error:
+            raise UsageError(error.render()) from None
 
     def accepts(self, options: str) -> bool:
         """Whether an options line is right."""
@@ -130,7 +139,10 @@ class PallasDebugMagics(Magics):
 
     def _parsed(self, line: str) -> Any:
         __tracebackhide__ = True
-        parsed = parse_argstring(self.pallas_debug, line)
+        try:
+            parsed = parse_argstring(self.pallas_debug, line)
+        except UsageError as error:
+            raise UsageError(f"{error} {_HELP}") from None
         if parsed.output and not parsed.output.isidentifier():
             raise UsageError(f"-o {parsed.output}: not a name")
         self._options(parsed)
@@ -143,14 +155,32 @@ class PallasDebugMagics(Magics):
         except errors.BadOption as error:
             raise UsageError(error.render()) from None
 
-    def _expression(self, code: str, parsed: Any, local_ns: Any) -> Any:
+    def _compiled(self, code: str) -> Any:
+        """An expression of the running cell, at its own line where that is known."""
         __tracebackhide__ = True
-        compiled = compile(code, f"<%{cells.NAME}>", "eval")
+        file, line = cells.running_line(self.shell)
+        try:
+            tree = ast.parse(code, file, "eval")
+        except SyntaxError:
+            raise UsageError(
+                f"`{code}` is not an expression: options stand before it, and "
+                f"statements under %%{cells.NAME} {_HELP}"
+            ) from None
+        return compile(ast.increment_lineno(tree, line - 1), file, "eval")
+
+    def _expression(self, compiled: Any, parsed: Any, local_ns: Any) -> Any:
+        __tracebackhide__ = True
         recording = pallas_debug.recording(options=self._options(parsed))
+        made: Any = None
         try:
             with recording as made:
-                eval(compiled, self.shell.user_ns, local_ns)
+                made.outputs = eval(compiled, self.shell.user_ns, local_ns)
+        except errors.BadOption as error:
+            raise UsageError(error.render()) from None
         except BaseException as error:
+            if made is not None and made.trace.launches:
+                self._bind(made.trace, parsed)
+                self._show(made.trace, parsed)
             raise tracebacks.trim(error) from error.__cause__
         trace = made.trace
         self._bind(trace, parsed)
@@ -190,7 +220,8 @@ class PallasDebugMagics(Magics):
         if not trace.launches:
             print(errors.NoLaunch(function=f"%{cells.NAME}").render())
         elif parsed.jax:
-            print(views.findings(pallas_debug.check(trace), views.REFUSALS))
+            report = pallas_debug.check(trace)
+            print(views.findings(report, views.REFUSALS, trace))
         else:
             display(trace)
 
@@ -200,11 +231,23 @@ class PallasDebugMagics(Magics):
 
 
 def _show_trimmed(
-    shell: Any, kind: Any, error: Any, traceback: Any, tb_offset: Any = None
+    recorder: cells.CellRecorder,
+    shell: Any,
+    kind: Any,
+    error: Any,
+    traceback: Any,
+    tb_offset: Any = None,
 ) -> None:
-    """Shows one of our errors without our frames."""
-    tracebacks.trim(error)
-    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)
+    """Shows an error without our frames; not what JAX says of a stopped recording."""
+    if recorder.stopped(error):
+        return  # why it stopped is shown when the cell has ended
+    if isinstance(error, errors.PallasDebugError | KeyboardInterrupt):
+        tracebacks.trim(error)
+    shell.showtraceback(
+        (kind, error, error.__traceback__),
+        tb_offset=tb_offset,
+        running_compiled_code=True,
+    )
 
 
 def register(shell: Any) -> None:
@@ -219,7 +262,7 @@ def register(shell: Any) -> None:
     shell.events.register("post_run_cell", magics.recorder.cell_ends)
     add_formatters(shell)
     if not shell.custom_exceptions:  # the user's own handler stays
-        shell.set_custom_exc((errors.PallasDebugError,), _show_trimmed)
+        shell.set_custom_exc(SHOWN, functools.partial(_show_trimmed, magics.recorder))
 
 
 def unregister(shell: Any) -> None:
@@ -235,5 +278,5 @@ def unregister(shell: Any) -> None:
         for kind in ("line", "cell"):
             shell.magics_manager.magics[kind].pop(name, None)
     remove_formatters(shell)
-    if shell.custom_exceptions == (errors.PallasDebugError,):
+    if shell.custom_exceptions == SHOWN:
         shell.set_custom_exc((), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from pallas_debug import ir, machine
 from pallas_debug.machine.options import Options
+from pallas_debug.session.programs import program_of
 from pallas_debug.trace import close
 from pallas_debug.trace.schema import Outcome
 from pallas_debug.trace.trace import Trace
@@ -18,14 +20,12 @@ from pallas_debug.trace.writer import LaunchRecord, Writer
 class Recorder:
     """Runs launches as they come and collects their facts.
 
-    One recorder is one trace. Launches of the same equation are lowered and compiled
-    once.
+    One recorder is one trace.
     """
 
     def __init__(self, options: Options) -> None:
         self.options = options
         self.writer = Writer()
-        self._programs: dict[int, tuple[Any, machine.Program]] = {}
         self.target = None
         if options.chip:
             from pallas_debug.ir import chips
@@ -34,7 +34,7 @@ class Recorder:
 
     def launch(self, call: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
         """Executes a launch; `on_launch` of the capture."""
-        program = self._program(call)
+        program = program_of(call, self.options, self.target)
         kernel = program.kernel
         grid, arguments = _grid(kernel, arguments)
         launch = ir.Launch(
@@ -59,25 +59,11 @@ class Recorder:
 
     def lowered(self, call: Any) -> None:
         """Notes a launch that JAX only lowers: static facts, no event."""
-        program = self._program(call)
+        program = program_of(call, self.options, self.target)
         launch = ir.Launch(kernel=program.kernel, arguments=(), grid=())
         record = LaunchRecord(launch, self.writer.events)
         record.outcome = Outcome(kind="skipped", message="lowered by JAX, not run")
         self.writer.launches.append(record)
-
-    def _program(self, call: Any) -> machine.Program:
-        from pallas_debug.jaxlink.lower import lower
-
-        key = id(call.params)
-        held = self._programs.get(key)
-        if held is not None and held[0] is call.params:
-            return held[1]
-        kernel = lower(call, exact=self.options.exact, target=self.target)
-        coarse = self.options.policy == "round-robin"
-        program = machine.compile_kernel(kernel, coarse=coarse)
-        # The params are kept so that their id stays their own.
-        self._programs[key] = (call.params, program)
-        return program
 
     def close(self, outputs: Any = None) -> Trace:
         """The trace of what was recorded so far."""
@@ -85,11 +71,16 @@ class Recorder:
 
         meta = {
             "pallas_debug": pallas_debug.__version__,
-            "jax": version("jax"),
+            "jax": _jax_version(),
             "arithmetic": "exact" if self.options.exact else "fast",
             "options": _plain(self.options),
         }
         return close(self.writer, outputs=outputs, meta=meta)
+
+
+@cache
+def _jax_version() -> str:
+    return version("jax")
 
 
 def default_chip(backend: str) -> str:

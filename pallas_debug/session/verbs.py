@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pallas_debug.errors import NoLaunch
+from pallas_debug.errors import BadOption, NoLaunch
 from pallas_debug.machine.options import Options
 from pallas_debug.session.recorder import Recorder
 from pallas_debug.trace import file
@@ -35,10 +35,16 @@ def trace(
     Raises:
       NoLaunch: `fn` launched no kernel.
     """
+    if not callable(fn):
+        raise BadOption(
+            option="fn",
+            value=fn,
+            accepted="a function, with its arguments after it: trace(f, x)",
+        )
+    options = _options(options)
     from pallas_debug.jaxlink.capture import run_captured
     from pallas_debug.jaxlink.pretend import pretend
 
-    options = options or Options()
     recorder = Recorder(options)
     outputs = None
     with pretend(options.chip, options.cores):
@@ -76,25 +82,59 @@ def check(
     from pallas_debug.checks import run_checks
 
     if not isinstance(subject, Trace):
+        if not callable(subject):
+            raise BadOption(
+                option="subject",
+                value=subject,
+                accepted="a trace (from a file: load(path)), or a function, with its "
+                "arguments after it: check(f, x)",
+            )
         subject = trace(subject, *args, options=options, **kwargs)
     return run_checks(subject, select=select, ignore=ignore)
 
 
+def _options(given: Any) -> Options:
+    """The options that were given, or the defaults."""
+    if given is None:
+        return Options()
+    if not isinstance(given, Options):
+        raise BadOption(
+            option="options",
+            value=given,
+            accepted='an Options object: Options(chip="h100")',
+        )
+    return given
+
+
 class Recording:
-    """What `recording()` gives: `trace` is there when the block has ended."""
+    """What `recording()` gives: `trace` is there when the block has ended.
+
+    Attributes:
+      outputs: Becomes the trace's, if it is set before the block ends.
+    """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._trace: Trace | None = None
+        self.outputs: Any = None
 
     @property
     def trace(self) -> Trace:
         """The trace of what has been recorded so far."""
         return self._trace or self._recorder.close()
 
+    def stopped(self, error: BaseException) -> bool:
+        """Whether JAX raised `error` only because this recording had stopped.
+
+        Why it stopped is raised when the block ends.
+        """
+        from pallas_debug.jaxlink.recording import stopped
+
+        return stopped(error)
+
     def close(self) -> None:
         """Ends the recording."""
-        self._trace = self._recorder.close()
+        self._trace = self._recorder.close(self.outputs)
 
 
 @contextmanager
@@ -106,11 +146,11 @@ def recording(options: Options | None = None) -> Iterator[Recording]:
       ...     y = my_jitted_function(x)
       >>> rec.trace.launches
     """
+    options = _options(options)
+    recorder = Recorder(options)
     from pallas_debug.jaxlink.pretend import pretend
     from pallas_debug.jaxlink.recording import recording as lowering_recording
 
-    options = options or Options()
-    recorder = Recorder(options)
     this = Recording(recorder)
     try:
         with (

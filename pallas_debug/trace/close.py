@@ -10,6 +10,7 @@ import numpy as np
 
 from pallas_debug.trace.columns import decode
 from pallas_debug.trace.regions import Regions
+from pallas_debug.trace.schema import BufferRow, ThreadRow
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 from pallas_debug.trace.writer import LaunchRecord, Writer
@@ -26,8 +27,8 @@ def close(
         columns=decode(writer.log, [launch.first_event for launch in launches]),
         regions=Regions(writer.regions),
         payloads=tuple(writer.payloads),
-        thread_rows=tuple(writer.threads),
-        buffer_rows=tuple(writer.buffers),
+        thread_rows=tuple(map(ThreadRow._make, writer.threads)),
+        buffer_rows=tuple(map(BufferRow._make, writer.buffers)),
         launches=launches,
         texts=tuple(writer.texts),
         choices=tuple(writer.choices),

@@ -23,7 +23,8 @@ class Writer:
       regions: Region tuples `(RegionKind, *integers)`; `region()` interns.
       payloads: Recorded values.
       payload_bytes: Sum of their sizes.
-      threads, buffers: Rows of the side tables.
+      threads, buffers: Rows of the side tables (`ThreadRow`, `BufferRow`), perhaps as
+        plain tuples: they are made by the thousand while a kernel runs.
       texts: Printed texts.
       launches: `LaunchRecord`s, the last one growing.
       choices: `(launch, step, thread)`: from this step on the thread runs.
@@ -37,8 +38,8 @@ class Writer:
         self._payload_ids: dict[int, int] = {}
         self._part_ids: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.payload_bytes = 0
-        self.threads: list[schema.ThreadRow] = []
-        self.buffers: list[schema.BufferRow] = []
+        self.threads: list[tuple[Any, ...]] = []
+        self.buffers: list[tuple[Any, ...]] = []
         self.texts: list[str] = []
         self.launches: list[LaunchRecord] = []
         self.choices: list[tuple[int, int, int]] = []
@@ -67,7 +68,7 @@ class Writer:
         number = self._payload_ids.get(key)
         if number is not None:
             return number
-        array = np.asarray(value)
+        array = value if type(value) is np.ndarray else np.asarray(value)
         number = len(self.payloads)
         self.payloads.append(array)
         self.payload_bytes += array.nbytes
@@ -84,12 +85,12 @@ class Writer:
             number = self._part_ids[key] = self.payload(numbers)
         return number
 
-    def thread(self, row: schema.ThreadRow) -> int:
+    def thread(self, row: tuple[Any, ...]) -> int:
         """Number of a new thread."""
         self.threads.append(row)
         return len(self.threads) - 1
 
-    def buffer(self, row: schema.BufferRow) -> int:
+    def buffer(self, row: tuple[Any, ...]) -> int:
         """Number of a new buffer."""
         self.buffers.append(row)
         return len(self.buffers) - 1

@@ -13,6 +13,7 @@ import numpy as np
 from pallas_debug.trace import Kind, RecordedBuffer, RecordedLaunch, Trace
 
 COPIES = frozenset({"tma", "dma"})
+MOST_PRINTED = 10  # texts of one launch
 HOST = "launch"  # the thread that starts the others; no code of the kernel's
 
 # Row of the table → the kinds of events that it counts.
@@ -39,12 +40,24 @@ class Spread:
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """One row of the table of counts: a total and its spread."""
+    """One row of the table of counts: a total and its spread.
+
+    `asynchronous` is the part that no thread of the program did: copies and the like.
+    """
 
     label: str
     total: int
     per_block: Spread | None
     per_thread: Spread | None
+    asynchronous: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """What a `debug_print` said, and in which block, if in one."""
+
+    block: str
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +88,15 @@ class Space:
 
 @dataclass(frozen=True, kw_only=True)
 class Overview:
-    """One launch in numbers."""
+    """One launch in numbers.
+
+    `blocks_run` counts the blocks of the grid in which anything was recorded;
+    `printed` are the first texts.
+    """
 
     launch: RecordedLaunch
+    blocks_run: int
+    printed: tuple[Printed, ...]
     counts: tuple[Count, ...]
     spaces: tuple[Space, ...]
 
@@ -90,6 +109,8 @@ def overviews(trace: Trace) -> tuple[Overview, ...]:
     return tuple(
         Overview(
             launch=launch,
+            blocks_run=_blocks_run(trace, launch),
+            printed=_printed(trace, launch),
             counts=_counts(trace, launch),
             spaces=_spaces(buffers.get(launch.number, [])),
         )
@@ -112,9 +133,29 @@ def _counts(trace: Trace, launch: RecordedLaunch) -> tuple[Count, ...]:
             total=int(masks[label].sum()),
             per_block=where.per_block(masks[label]),
             per_thread=where.per_thread(masks[label]),
+            asynchronous=where.asynchronous(masks[label]),
         )
         for label in order
         if masks[label].any()
+    )
+
+
+def _blocks_run(trace: Trace, launch: RecordedLaunch) -> int:
+    block = np.asarray(trace.columns.block[launch.first_event : launch.last_event])
+    return len(np.unique(block[block >= 0]))
+
+
+def _printed(trace: Trace, launch: RecordedLaunch) -> tuple[Printed, ...]:
+    part = slice(launch.first_event, launch.last_event)
+    found = np.flatnonzero(np.asarray(trace.columns.kind[part]) == Kind.PRINT)
+    events = [int(event) + launch.first_event for event in found[:MOST_PRINTED]]
+    blocks = [int(trace.columns.block[event]) for event in events]
+    return tuple(
+        Printed(
+            block=f"{launch.coordinates(block)}" if block >= 0 else "",
+            text=trace.texts[int(trace.columns.aux[event])],
+        )
+        for event, block in zip(events, blocks, strict=True)
     )
 
 
@@ -157,6 +198,10 @@ class _Places:
         """How the events of `mask` lie over the program's threads."""
         numbers, counts = _tally(self._thread[mask], self._workers)
         return _spread(numbers, counts, lambda number: self._trace.threads[number].name)
+
+    def asynchronous(self, mask: np.ndarray) -> int:
+        """How many events of `mask` no thread of the program did."""
+        return int(mask.sum() - np.isin(self._thread[mask], self._workers).sum())
 
 
 def _tally(values: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -51,25 +51,18 @@ def _memory_rows(view: overview.Overview) -> Iterator[tuple[str, ...]]:
 def _launch(view: overview.Overview) -> str:
     launch = view.launch
     where = f" · {text.place(launch.loc)}" if launch.loc else ""
-    chip = f" as on {launch.chip}" if launch.chip else ""
+    name, _, chip = text.named(view).rpartition(" (")
     parts = [
-        f"<div><b>{_escaped(launch.name)}</b> "
-        f"({_escaped(launch.backend + chip)}){_escaped(where)}<br>"
-        f"{_escaped(text.layout(launch))}; {_escaped(text.outcome(launch))}</div>"
+        f"<b>{_escaped(name)}</b> ({_escaped(chip)}{_escaped(where)}<br>"
+        f"{_escaped(text.layout(view))}; {_escaped(text.outcome(launch))}</div>"
     ]
     if launch.scalars:
         parts.append(_table(("scalar", "value"), launch.scalars.items()))
     if view.counts:
-        rows = (
-            (
-                c.label,
-                f"{c.total:,}",
-                text.spread(c.per_block),
-                text.spread(c.per_thread),
-            )
-            for c in view.counts
-        )
-        parts.append(_table(("", "total", "per block", "per thread"), rows))
+        head, *rows = text.count_rows(view)
+        parts.append(_table(head, rows))
+    if printed := "\n".join(text.printed_lines(view)):
+        parts.append(f'<pre style="margin:2px 0 4px 1em">{_escaped(printed)}</pre>')
     if view.spaces:
         head = ("space", "buffer", "role", "type", "size", "at most")
         parts.append(_table(head, _memory_rows(view)))
@@ -108,15 +101,17 @@ def _fitted(parts: list[str], budget: int) -> str:
 
 def html_summary(trace: Trace, report: Any) -> str:
     """What each launch did, then every finding; a fragment for a notebook's output."""
-    launches = [_launch(view) for view in overview.overviews(trace)]
+    groups = text.grouped(overview.overviews(trace), _launch)
+    launches = [f"<div>{_escaped(numbers)}: {body}" for numbers, body in groups]
     found = [_finding(one) for one in report.findings]
     refused = any(map(text.is_refusal, report.findings))
+    legend = text.legend(report.findings, trace)
     title = text.tally(report.findings) or "no findings"
     return (
         '<div style="font-size:13px;line-height:1.35">'
         + _fitted(launches, LIMIT // 2)
         + f"<div><b>{_escaped(title)}</b></div>"
         + f'<ul style="margin:0;padding-left:1.2em">{_fitted(found, LIMIT // 3)}</ul>'
-        + (f"<i>{_escaped(text.LEGEND)}</i>" if refused else "")
+        + (f"<i>{_escaped(legend)}</i>" if refused else "")
         + "</div>"
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -11,10 +11,12 @@ from pallas_debug.trace import Trace, dtypes
 from pallas_debug.views import overview
 
 MOST_FINDINGS = 20  # in one list
+MOST_LAUNCHES = 20  # that differ, in one summary
 MOST_BUFFERS = 12  # lines of one memory space
 MARKS = {"error": "✗", "warning": "!", "info": "·"}
 REFUSED = "⊘"
-LEGEND = f"{REFUSED} JAX itself would stop here; pallas_debug ran the kernel anyway"
+LEGEND = f"{REFUSED} JAX itself would stop here"
+RAN = "; pallas_debug ran the kernel anyway"
 REFUSALS = "PD3"  # the family of predicted aborts of JAX
 
 
@@ -46,14 +48,35 @@ def spread(value: overview.Spread | None) -> str:
     return f"{value.least:,} in {value.least_at} … {value.most:,} in {value.most_at}"
 
 
-def layout(launch: Any) -> str:
+def asides(count: overview.Count) -> str:
+    """The spread over threads, and what no thread did: `1 each + 4 async`."""
+    parts = [spread(count.per_thread)]
+    if count.asynchronous and parts[0]:
+        parts.append(f"{count.asynchronous:,} async")
+    return " + ".join(parts)
+
+
+def count_rows(view: overview.Overview) -> list[tuple[str, ...]]:
+    """The table of counts below its head, without columns that say nothing."""
+    rows = [("", "total", "per block", "per thread")]
+    rows += [
+        (c.label, f"{c.total:,}", spread(c.per_block), asides(c)) for c in view.counts
+    ]
+    kept = [n for n in range(len(rows[0])) if any(row[n] for row in rows[1:])]
+    return [tuple(row[n] for n in kept) for row in rows]
+
+
+def layout(view: overview.Overview) -> str:
     """Grid, cluster and threads in words: `grid 4 × 2, 3 threads a block`."""
+    launch = view.launch
     parts = [f"grid {' × '.join(map(str, launch.grid)) or '()'}"]
     if any(n > 1 for n in launch.cluster):
         parts.append(f"clusters of {' × '.join(map(str, launch.cluster))}")
     parts.append(f"{launch.blocks:,} block{'s' * (launch.blocks != 1)}")
     if launch.threads > 1:
         parts.append(f"{launch.threads} threads a block")
+    if launch.outcome.kind != "skipped" and view.blocks_run < launch.blocks:
+        parts.append(f"{view.blocks_run:,} of them recorded")
     return ", ".join(parts)
 
 
@@ -84,12 +107,18 @@ def place(loc: Any) -> str:
 def _counts(view: overview.Overview) -> Iterator[str]:
     if not view.counts:
         return
-    rows = [("", "total", "per block", "per thread")]
-    rows += [
-        (c.label, f"{c.total:,}", spread(c.per_block), spread(c.per_thread))
-        for c in view.counts
-    ]
-    yield from table(rows, "    ")
+    yield from table(count_rows(view), "    ")
+    for line in printed_lines(view):
+        yield f"      {line}"
+
+
+def printed_lines(view: overview.Overview) -> Iterator[str]:
+    """What the kernel printed, each text with its block in front."""
+    for one in view.printed:
+        yield " ".join(f"{one.block}  {one.text}".strip().splitlines())
+    total = sum(count.total for count in view.counts if count.label == "prints")
+    if total > len(view.printed):
+        yield f"… and {total - len(view.printed):,} more; trace.events has them all"
 
 
 def _memory(view: overview.Overview) -> Iterator[str]:
@@ -103,17 +132,35 @@ def _memory(view: overview.Overview) -> Iterator[str]:
             yield f"      … and {len(space.held) - len(shown)} more"
 
 
+def named(view: overview.Overview) -> str:
+    """Name of the kernel and what it ran on."""
+    chip = f" as on {view.launch.chip}" if view.launch.chip else ""
+    return f"{view.launch.name} ({view.launch.backend}{chip})"
+
+
 def _launch(view: overview.Overview) -> Iterator[str]:
+    """A launch below its first line."""
     launch = view.launch
-    chip = f" as on {launch.chip}" if launch.chip else ""
-    yield f"launch {launch.number}: {launch.name} ({launch.backend}{chip})"
     if launch.loc:
         yield f"    {place(launch.loc)}"
-    yield f"    {layout(launch)}; {outcome(launch)}"
+    yield f"    {layout(view)}; {outcome(launch)}"
     for name, value in launch.scalars.items():
         yield f"    scalar {name} = {value}"
     yield from _counts(view)
     yield from _memory(view)
+
+
+def grouped(
+    views: Sequence[overview.Overview], shown: Callable[[overview.Overview], str]
+) -> Iterator[tuple[str, str]]:
+    """Launches that look alike as one: their numbers in words, and how they look."""
+    groups: dict[str, list[int]] = {}
+    for view in views:
+        groups.setdefault(shown(view), []).append(view.launch.number)
+    for text, numbers in groups.items():
+        more = len(numbers) - 1
+        first = f"launch {numbers[0]}"
+        yield f"{first} and {more:,} more like it" if more else first, text
 
 
 def _numbered(loc: Any) -> Iterator[str]:
@@ -170,6 +217,18 @@ def tally(found: Sequence[Any]) -> str:
     )
 
 
+def legend(found: Sequence[Any], trace: Trace | None) -> str:
+    """What the mark of a refusal means; a launch that JAX only lowered did not run."""
+    refused = [one for one in found if is_refusal(one)]
+    if trace is None or not all(_ran(trace, one.launch) for one in refused):
+        return LEGEND
+    return LEGEND + RAN
+
+
+def _ran(trace: Trace, launch: int | None) -> bool:
+    return launch is not None and trace.launches[launch].outcome.kind != "skipped"
+
+
 def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
     """The findings of a report.
 
@@ -187,15 +246,21 @@ def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
         hidden = len(found) - MOST_FINDINGS
         blocks.append(f"… and {hidden} more; report.findings has them all")
     if any(map(is_refusal, found)):
-        blocks.append(LEGEND)
+        blocks.append(legend(found, trace))
     return "\n".join(blocks)
 
 
 def summary(trace: Trace, report: Any, family: str = "") -> str:
     """What each launch did, then the findings."""
-    lines: list[str] = []
-    for view in overview.overviews(trace):
-        lines += _launch(view)
+
+    def shown(view: overview.Overview) -> str:
+        return "\n".join([named(view), *_launch(view)])
+
+    groups = list(grouped(overview.overviews(trace), shown))
+    lines = [f"{numbers}: {text}" for numbers, text in groups[:MOST_LAUNCHES]]
+    if len(groups) > MOST_LAUNCHES:
+        hidden = len(groups) - MOST_LAUNCHES
+        lines.append(f"… and {hidden:,} more kinds of launches; trace.launches has all")
     if not lines:
         lines = ["no kernel was launched"]
     lines.append(findings(report, family, trace))

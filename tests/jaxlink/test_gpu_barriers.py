@@ -66,7 +66,9 @@ def test_missing_arrival_is_a_deadlock():
         plgpu.barrier_wait(b)
         o[...] = x[...]
 
-    trace = run(body, out(N), plgpu.Barrier(num_arrivals=2), args=[X], outcome="deadlock")
+    trace = run(
+        body, out(N), plgpu.Barrier(num_arrivals=2), args=[X], outcome="deadlock"
+    )
     assert np.isnan(trace.outputs).all()
 
 

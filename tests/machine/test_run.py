@@ -65,7 +65,7 @@ def test_cluster_blocks_have_coordinates():
     t.set(y, [i, c, k], np.int32(1))
     run = t.run()
     assert (run.results()[0] == 1).all()
-    rows = [row for row in run.writer.threads if row.kind == "warpgroup"]
+    rows = [row for row in close(run.writer).thread_rows if row.kind == "warpgroup"]
     places = [(row.cluster, row.block, row.index) for row in rows]
     assert places == [(b // 2, b, k) for b in range(4) for k in range(2)]
 
@@ -102,7 +102,7 @@ def test_device_coordinate_of_a_core():
     launch = t.launch(axes={"d": 4}, device={"d": 3})
     run = tapes.run(launch)
     assert run.results()[0] == 3
-    assert {row.device for row in run.writer.threads} == {3}
+    assert {row.device for row in close(run.writer).thread_rows} == {3}
 
 
 def test_deadlock_names_every_waiting_thread():

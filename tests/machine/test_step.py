@@ -5,7 +5,7 @@ import pytest
 import tapes
 from tapes import Tape
 
-from pallas_debug.trace import Kind, close
+from pallas_debug.trace import Kind, ThreadRow, close
 
 F32 = np.float32
 
@@ -204,7 +204,7 @@ def test_agent_registers_are_its_own():
     t.set(y, [0], value)
     run = t.run()
     assert run.results()[0].tolist() == [1, 2]
-    row = run.writer.threads[2]
+    row = ThreadRow._make(run.writer.threads[2])
     assert (row.kind, row.parent, row.index) == ("dma", 1, -1)
     assert run.launch.kernel.tape[row.instr].op == "test.spawn"
 

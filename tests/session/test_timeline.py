@@ -182,7 +182,7 @@ def test_timeline_of_a_later_launch_has_the_traces_numbers():
             )
         advance(run)
         assert run.writer.events == recorded.last_event
-        mine = [row for row in run.writer.threads if row.launch == number]
+        mine = [row for row in close(run.writer).thread_rows if row.launch == number]
         assert mine == [row for row in trace.thread_rows if row.launch == number]
 
 

@@ -30,7 +30,8 @@ def wgmma_ref(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
 
     def routine() -> None:
         lw.emit("gpu.await_previous", [agent.local()], sync=True)
-        lw.emit("gpu.wgmma_multiply", values, accesses=accesses)
+        params = {"left_is_value": bool(values)}
+        lw.emit("gpu.wgmma_multiply", values, accesses=accesses, params=params)
 
     agent.start(lw, "gpu.wgmma", "wgmma", routine)
     return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -181,34 +182,38 @@ def run_state(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
     """Values become references for the body, and values again after it."""
     inner, _ = versions.open_jaxpr(eqn.params["jaxpr"])
     names = debug_names(inner, 0)
-    is_value = [not refs.is_reference(v.aval) for v in eqn.invars]
+    flags = eqn.params.get("is_initialized") or (True,) * len(inner.invars)
+    given = zip(ins, (v.aval for v in eqn.invars), strict=True)
     before = lw.enter("scoped", "run_state")
-    decls = tuple(
-        refs.declare(lw, names[i] or f"state{i}", v.aval, (), "thread")
-        for i, v in enumerate(inner.invars)
-        if is_value[i]
-    )
-    params = {"decls": decls, "users": 1}
-    held = list(lw.emit("scope.alloc", results=len(decls), params=params, sync=True))
-    operands, rest, owned = [], iter(held), []
-    for position, value in enumerate(ins):
-        if is_value[position]:
-            ref = next(rest)
-            owned.append(ref)
-            if not refs.is_uninitialized(eqn, position):
-                lw.emit("state.set", [value], accesses=[ir.Access(ref=ref)])
-            operands.append(ref)
-        else:
-            operands.append(value)
-    lw.jaxpr(inner, operands)
+    operands, initial = [], {}
+    decls: dict[int, ir.Buffer] = {}
+    for position, (var, is_given) in enumerate(zip(inner.invars, flags, strict=True)):
+        value, aval = next(given) if is_given else (None, None)
+        operands.append(value)
+        if aval is not None and refs.is_reference(aval):
+            continue
+        name = names[position] or f"state{position}"
+        decl = refs.declare(lw, name, var.aval, (), "thread")
+        if value is not None:
+            initial[position] = value
+            params = {k: v for k, v in decl.params.items() if k != "zeroed"}
+            decl = dataclasses.replace(decl, params=params)
+        decls[position] = decl
+    params = {"decls": tuple(decls.values()), "users": 1}
+    held = lw.emit("scope.alloc", results=len(decls), params=params, sync=True)
+    for position, ref in zip(decls, held, strict=True):
+        operands[position] = ref
+        if position in initial:
+            lw.emit("state.set", [initial[position]], accesses=[ir.Access(ref=ref)])
+    results = list(lw.jaxpr(inner, operands))
     if lw.backend == "mosaic_gpu":  # accumulators are awaited before they are read
         lw.emit("gpu.wgmma_wait", [ir.Const(0)], sync=True)
-    outs: list[ir.Operand] = []
-    for position, ref in enumerate(operands):
-        if is_value[position]:
-            outs += lw.emit("state.get", results=1, accesses=[ir.Access(ref=ref)])
-        else:
-            outs.append(ref)
-    lw.emit("scope.free", owned, params={"users": 1}, sync=True)
+    else:
+        results = []
+    for ref in held:
+        results += lw.emit("state.get", results=1, accesses=[ir.Access(ref=ref)])
+    # What the body returns comes first in Mosaic GPU's lowering; else it is dropped.
+    outs = dict(zip(decls, results, strict=False))
+    lw.emit("scope.free", held, params={"users": 1}, sync=True)
     lw.scope = before
-    return outs
+    return [outs.get(position, ref) for position, ref in enumerate(operands)]

@@ -77,7 +77,7 @@ def cluster_cancel_answer(m: Step, result: Target, barrier: Target) -> None:
     ref, plan, dyn = result
     done, index = element(m, barrier)
     for block in m.cluster(m.thread.block):
-        target = Target(peers.peer(m, ref, block), plan, dyn)
+        target = (peers.peer(m, ref, block), plan, dyn)
         shape, dtype = m.place(target).shape, m.memory(target[0]).data.dtype
         m.write(target, answer.view(dtype).reshape(shape))
         m.land(peers.peer(m, done, block), index, ANSWER_BYTES)

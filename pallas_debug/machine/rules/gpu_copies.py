@@ -80,7 +80,7 @@ def wait_smem_to_gmem(m: Step, pending: Any, *, reads: bool) -> bool:
     return m.join("tma_store", int(pending), reads=reads)
 
 
-@rule("gpu.commit_smem")
+@rule("gpu.commit_smem", verb="fence")
 def commit_smem(m: Step) -> None:
     m.fence()
 
@@ -92,7 +92,7 @@ def tma_read(m: Step, source: Target, *, zeros: bool) -> Any:
     return m.read(source, outside=outside)
 
 
-@rule("gpu.tma_write")
+@rule("gpu.tma_write", verb="write")
 def tma_write(m: Step, target: Target, value: Any) -> None:
     m.write(target, value)
 
@@ -107,7 +107,7 @@ def tma_store(m: Step, target: Target, value: Any, *, reduction: str | None) -> 
         m.write(target, combine(peek(m, target), value), kind=Kind.UPDATE)
 
 
-@rule("gpu.tma_reads_done")
+@rule("gpu.tma_reads_done", verb="reads_done")
 def tma_reads_done(m: Step) -> None:
     m.reads_done()
 
@@ -124,7 +124,7 @@ def tma_multicast(
     """Writes the same to the corresponding place of each block along the axes."""
     ref, plan, dyn = target
     for block in peers.group(m, axes):
-        m.write(Target(peers.peer(m, ref, block), plan, dyn), value)
+        m.write((peers.peer(m, ref, block), plan, dyn), value)
 
 
 @rule("gpu.tma_land")

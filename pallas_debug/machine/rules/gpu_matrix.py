@@ -50,15 +50,14 @@ def await_previous(m: Step, number: int) -> bool:
 
 
 @rule("gpu.wgmma_multiply")
-def wgmma_multiply(m: Step, acc: Target, *sides: Any) -> None:
-    a, b = (m.read(s) if isinstance(s, Target) else s for s in _in_order(sides))
+def wgmma_multiply(m: Step, acc: Target, *sides: Any, left_is_value: bool) -> None:
+    """References come first: a left operand in registers comes after the right one."""
+    if left_is_value:
+        b, a = m.read(sides[0]), sides[1]
+    else:
+        a, b = m.read(sides[0]), m.read(sides[1])
     old = m.read(acc)
     m.write(acc, added(old, product(a, b, old.dtype)))
-
-
-def _in_order(sides: tuple) -> tuple:
-    """Values come after references: a left operand in registers is first."""
-    return sides if isinstance(sides[-1], Target) else sides[::-1]
 
 
 @rule("gpu.wgmma_wait", waits=True)
@@ -137,7 +136,7 @@ def tcgen05_multiply(
 def _cast(target: Target) -> str | None:
     """The dtype that a view gives to its bytes, None for the buffer's own."""
     found = None
-    for step in target.plan.steps:
+    for step in target[1].steps:
         if isinstance(step, (ir.Alias, ir.Bitcast)):
             found = step.dtype
     return found
@@ -145,7 +144,7 @@ def _cast(target: Target) -> str | None:
 
 def _of(m: Step, target: Target, block: Any) -> Target:
     ref, plan, dyn = target
-    return Target(peers.peer(m, ref, block), plan, dyn)
+    return (peers.peer(m, ref, block), plan, dyn)
 
 
 @rule("gpu.tcgen05_arrive")

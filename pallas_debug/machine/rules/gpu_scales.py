@@ -39,7 +39,7 @@ def scale_right(m: Step, right: list, scale: Target, blocks: tuple) -> list:
     ref, plan, dyn = scale
     scaled = []
     for number, (value, block) in enumerate(zip(right, blocks, strict=True)):
-        held = Target(peers.peer(m, ref, block), plan, dyn)
+        held = (peers.peer(m, ref, block), plan, dyn)
         factor = m.read(held).astype(np.float32)
         if factor.shape[0] > value.shape[1]:  # each block holds the scales of all
             first = number * factor.shape[0] // len(blocks)

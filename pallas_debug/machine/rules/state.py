@@ -8,12 +8,12 @@ from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step, Target
 
 
-@rule("state.get")
+@rule("state.get", verb="read")
 def get(m: Step, ref: Target) -> Any:
     return m.read(ref)
 
 
-@rule("state.set")
+@rule("state.set", verb="write")
 def store(m: Step, ref: Target, value: Any) -> None:
     """A swap whose old value nobody uses."""
     m.write(ref, value)
