@@ -41,14 +41,16 @@ class _Made:
     """A recording; its trace is there while it is open, too."""
 
     def __init__(self, session):
+        self._session = session
         self._launches = session.launches
+        self.outputs = None
 
     @property
     def trace(self):
         return FakeTrace(tuple(self._launches))
 
     def stopped(self, error):
-        return False
+        return error is self._session.echo
 
 
 class FakeSession:
@@ -60,6 +62,9 @@ class FakeSession:
         self.options = []
         self.opened = self.closed = 0
         self.is_open = False
+        self.made = None  # the last recording
+        self.refused = None  # raised when a recording opens
+        self.echo = None  # what JAX raised because the recording had stopped
 
     def Options(self, **given):
         if given.get("chip") == "h10":
@@ -70,11 +75,14 @@ class FakeSession:
     def recording(self, options=None):
         if self.is_open:
             raise errors.ReentrantRecording()
+        if self.refused is not None:
+            raise self.refused
         self.opened, self.is_open = self.opened + 1, True
         self.options.append(options)
         self.launches = []
         try:
-            yield _Made(self)
+            self.made = _Made(self)
+            yield self.made
         finally:
             self.closed, self.is_open = self.closed + 1, False
 

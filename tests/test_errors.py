@@ -143,3 +143,27 @@ def test_trim_survives_a_cycle_of_causes():
     a.__context__, b.__context__ = b, a
     assert tracebacks.trim(a) is a
     assert sys.exc_info() == (None, None, None)
+
+
+class _Array:
+    shape, dtype = (3, 4), "float32"
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(None, "None"), ("h10", "'h10'"), (_Array(), "an array float32[3, 4]")],
+)
+def test_wrong_value_is_shown_in_brief(value, said):
+    assert errors.brief(value) == said
+    assert errors.brief("x" * 999) == "an object of type str"
+
+
+def test_frames_of_a_context_manager_of_ours_are_taken_out():
+    import pallas_debug
+
+    with pytest.raises(errors.BadOption) as caught:
+        with pallas_debug.recording(options=3):
+            pass
+    tracebacks.trim(caught.value)
+    files = [f.filename for f in traceback.extract_tb(caught.value.__traceback__)]
+    assert files == [__file__]

@@ -23,13 +23,25 @@ def of_wrapped(body: Any, count: int) -> list[str]:
         return []
     for code in _codes(inner):
         if (code.co_filename, code.co_firstlineno) == (place.file, place.line):
-            first = list(code.co_varnames[: code.co_argcount][:count])
-            # Scratch among the first ones: then arguments are packed in a tree.
             info = inner.debug_info
             scratch = {str(name).split("[")[0] for name in info.arg_names or ()}
-            known = len(first) == count and scratch.isdisjoint(first)
-            return first if known else []
+            return _before(scratch, _parameters(code), count)
     return []
+
+
+def _parameters(code: types.CodeType) -> list[str]:
+    names = list(code.co_varnames[: code.co_argcount])
+    return names[1:] if names[:1] == ["self"] else names
+
+
+def _before(scratch: set[str], own: list[str], count: int) -> list[str]:
+    """The `count` parameters that stand before the scratch; those bound are first.
+
+    Fewer are there where arguments are packed in a tree.
+    """
+    places = [n for n, name in enumerate(own) if name in scratch]
+    end = min(places, default=count)
+    return own[end - count : end] if count <= end <= len(own) else []
 
 
 def _codes(jaxpr: Any) -> Iterator[types.CodeType]:

@@ -32,7 +32,7 @@ class Facts:
         self.launch = launch
         self.kernel = launch.kernel
         self.writer = writer
-        self.rows = writer.log
+        self.rows: bytearray = writer.log
         self.options = options
         self.pc = 0
         self.base = 0

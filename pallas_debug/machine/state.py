@@ -142,6 +142,10 @@ class Barriers:
         self.expected: dict[int, tuple[int, ...]] = {}
         self.waiters: list[int] = []
 
+    def has(self, index: int) -> bool:
+        """Whether there is a barrier of this number."""
+        return 0 <= index < len(self.pending)
+
     def copy(self) -> Barriers:
         twin = Barriers(0, self.arrivals)
         twin.pending, twin.completed = list(self.pending), list(self.completed)

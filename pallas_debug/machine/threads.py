@@ -100,8 +100,14 @@ class Threads(Facts):
         return region
 
     def arrive(self, barrier: int, index: int, count: int = 1) -> None:
-        """Arrives at a barrier; the last arrival completes its phase."""
+        """Arrives at a barrier; the last arrival completes its phase.
+
+        A number outside the array names no barrier: nobody waits there.
+        """
         bars = self.state.barriers[barrier]
+        if not bars.has(index):
+            self.emit(Kind.ARRIVE, barrier, self._element(index))
+            return
         for _ in range(count):
             done = bars.completed[index]
             self.emit(Kind.ARRIVE, barrier, self._element(index), done)
@@ -130,14 +136,14 @@ class Threads(Facts):
         if due:
             self.arrive(barrier, index, due)
         else:
-            done = bars.completed[index]
+            done = bars.completed[index] if bars.has(index) else 0
             self.emit(Kind.LAND, barrier, self._element(index), done)
 
     def wait(self, barrier: int, index: int) -> bool:
         """Waits for the phase after the last one that this thread observed."""
         bars = self.state.barriers[barrier]
         who, phase = self._observer(bars, index)
-        if bars.completed[index] <= phase:
+        if not bars.has(index) or bars.completed[index] <= phase:
             return self._sleep(bars.waiters, (barrier, index, phase + 1))
         phase += 1
         bars.observed[who, index] = bars.observed.get((who, index), 0) + 1
@@ -148,6 +154,8 @@ class Threads(Facts):
     def phase_ready(self, barrier: int, index: int) -> bool:
         """Whether a wait would not sleep; records nothing."""
         bars = self.state.barriers[barrier]
+        if not bars.has(index):
+            return False
         return bars.completed[index] > self._observer(bars, index)[1]
 
     def _observer(self, bars: states.Barriers, index: int) -> tuple[Any, int]:

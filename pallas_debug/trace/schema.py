@@ -142,7 +142,7 @@ class ThreadRow(NamedTuple):
     device: int
     cluster: int
     block: int
-    index: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride]
     launch: int
     instr: int
 

@@ -260,7 +260,7 @@ def summary(trace: Trace, report: Any, family: str = "") -> str:
     lines = [f"{numbers}: {text}" for numbers, text in groups[:MOST_LAUNCHES]]
     if len(groups) > MOST_LAUNCHES:
         hidden = len(groups) - MOST_LAUNCHES
-        lines.append(f"… and {hidden:,} more kinds of launches; trace.launches has all")
+        lines.append(f"… and {hidden:,} more that differ; trace.launches has them all")
     if not lines:
         lines = ["no kernel was launched"]
     lines.append(findings(report, family, trace))

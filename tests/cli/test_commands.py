@@ -53,6 +53,45 @@ def test_usage_errors_have_code_two(capsys):
     assert "not a positive integer" in capsys.readouterr().err
 
 
+def test_unknown_option_names_the_nearest_and_the_commands_own_help(capsys):
+    assert cli.main(["run", "--corse", "3", "x.py"]) == 2
+    said = capsys.readouterr().err
+    assert "run: unrecognized argument `--corse`" in said
+    assert "`--cores`" in said
+    assert "pallas-debug run --help" in said
+
+
+def test_trace_given_as_a_script_is_sent_to_view(tmp_path, capsys):
+    path = tmp_path / "run.pldb"
+    path.write_bytes(b"anything")
+    assert cli.main(["run", str(path)]) == 2
+    assert f"pallas-debug view {path}" in capsys.readouterr().err
+
+
+def test_words_after_a_function_are_refused(cases, capsys):
+    assert cli.main(["check", "some_cases.py:launches", "--jax"]) == 2
+    assert "options stand before it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("body", "error"), [("def f(: pass", "SyntaxError"), ("1 / 0", "ZeroDivisionError")]
+)
+def test_file_that_cannot_be_imported_shows_its_own_error(
+    tmp_path, capsys, body, error
+):
+    path = tmp_path / "broken.py"
+    path.write_text(body)
+    assert cli.main(["check", f"{path}:f"]) == 4
+    said = capsys.readouterr().err
+    assert error in said
+    assert "pallas_debug" not in said
+    assert "runpy" not in said
+
+
+def test_pages_of_errors_leave_out_what_is_for_those_who_raise_them():
+    assert not any("Data:" in page for _, page in explain.pages().values())
+
+
 def test_help_names_every_command_and_exit_code(capsys):
     assert cli.main(["--help"]) == 0
     shown = capsys.readouterr().out

@@ -62,3 +62,6 @@ def test_saved_trace_is_shown_as_the_run_was(tmp_path):
     view = pallas_debug("view", path, "--text")
     assert view.returncode == 0, view.stderr
     assert view.stdout.splitlines()[:5] == run.stdout.splitlines()[1:6]
+    check = pallas_debug("check", path)
+    assert check.returncode == view.returncode
+    assert check.stdout.strip() in view.stdout

@@ -1,6 +1,7 @@
 """A script's recording is reported however the script ends; no JAX needed."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -22,7 +23,7 @@ vars(pallas_debug).update(
     recording=session.recording, check=session.check, Options=session.Options
 )
 views.summary = lambda trace, report, family="": f"SUMMARY {{trace.values}}"
-views.findings = lambda report, family="": f"FINDINGS {{len(report.findings)}}"
+views.findings = lambda report, family="", trace=None: f"FINDINGS {{len(report.findings)}}"
 views.facts = lambda trace, report, family="": {{"launches": len(trace.launches)}}
 builtins.launch = session.launch
 from pallas_debug.cli import main
@@ -56,6 +57,7 @@ ENDINGS = {
     "sys.exit with text": ("raise SystemExit('bad')", 4, "with code 1"),
     "os._exit": ("import os; os._exit(3)", 4, "ended by os._exit with code 3"),
     "os._exit clean": ("import os; os._exit(0)", 0, "ended by os._exit with code 0"),
+    "interrupted": ("raise KeyboardInterrupt", 4, "the script was interrupted"),
     "raises": ("1 / 0", 4, "raised ZeroDivisionError: division by zero"),
 }
 
@@ -158,3 +160,53 @@ def test_check_prints_findings_only(command):
     done = command("launch(1)", before=("check",))
     assert done.stdout.strip() == "FINDINGS 0"
     assert done.returncode == 0
+
+
+def test_script_that_leaves_before_any_launch_says_so(command):
+    done = command("import sys; sys.exit(3)")
+    assert "ended by sys.exit with code 3; no kernel was launched" in done.stdout
+    assert done.returncode == 4
+
+
+def test_our_option_after_the_script_goes_to_it_with_a_note(command):
+    done = command("import sys\nlaunch(1)\nprint(sys.argv[1:])", "--json", "--own")
+    assert "['--json', '--own']" in done.stdout
+    assert "note: the script gets `--json`" in done.stderr
+    assert "--own" not in done.stderr
+
+
+INTERRUPTED = """
+import os
+import jax, jax.numpy as jnp
+from jax.experimental import pallas as pl
+
+def slow(x_ref, o_ref):
+    o_ref[...] = x_ref[...]
+    jax.lax.fori_loop(0, 10**7, lambda i, c: c + x_ref[0], 0.0)
+
+def case():
+    os.system(f"(sleep 2; kill -INT {os.getpid()}) &")
+    x = jnp.ones(4)
+    return pl.pallas_call(slow, out_shape=x)(x)
+
+if __name__ == "__main__":
+    case()
+"""
+
+
+@pytest.mark.parametrize("words", [("run",), ("check",), ("check", ":case")])
+def test_interrupted_kernel_is_reported_without_a_traceback(tmp_path, words):
+    script = tmp_path / "slow.py"
+    script.write_text(INTERRUPTED)
+    name, suffix = words[0], "".join(words[1:])
+    done = subprocess.run(
+        [sys.executable, "-m", "pallas_debug", name, f"{script}{suffix}"],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"PYTHONPATH": str(TESTS.parent)},
+    )
+    assert "Traceback" not in done.stderr
+    assert "PD903" in done.stdout
+    assert done.stdout.rstrip().endswith("the script was interrupted")
+    assert done.returncode == 130

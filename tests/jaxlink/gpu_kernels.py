@@ -56,3 +56,14 @@ def kinds(trace, thread=None):
         for event in map(trace.__getitem__, range(len(trace)))
         if thread is None or event.thread.kind == thread
     ]
+
+
+def load(a, b, a_smem, b_smem, barrier):
+    plgpu.copy_gmem_to_smem(a, a_smem, barrier)
+    plgpu.copy_gmem_to_smem(b, b_smem, barrier)
+    plgpu.barrier_wait(barrier)
+
+
+def close(found, wanted, tolerance=1e-2):
+    found = np.asarray(found, np.float32)
+    np.testing.assert_allclose(found, wanted, atol=tolerance * np.abs(wanted).max())

@@ -1,12 +1,15 @@
 import functools
 import linecache
 import pathlib
+import sys
 import time
+import types
 
 import jax
 import jax.numpy as jnp
 import pytest
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
 from jaxlink import launches
 
@@ -227,3 +230,42 @@ def test_loc_without_text_reads_the_file():
     loc = ir.Loc(file=__file__, line=line_of("sin"), function="kernel")
     assert loc.excerpt.startswith("x = jnp.sin")
     assert ir.Loc(file="missing.py", line=3, function="f").excerpt == ""
+
+
+def test_cell_of_a_shell_is_shown_by_its_number(monkeypatch):
+    loc = ir.Loc(file="/tmp/ipykernel_7/123.py", line=3, function="f")
+    assert locations.as_shown(loc) == loc
+    compiler = types.SimpleNamespace(_filename_map={loc.file: 5})
+    shell = types.SimpleNamespace(compile=compiler)
+    interactive = types.SimpleNamespace(get_ipython=lambda: shell)
+    monkeypatch.setitem(sys.modules, "IPython", interactive)
+    assert locations.as_shown(loc).file == "In[5]"
+
+
+class Callable:
+    def __call__(self, x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+
+def offset(x_ref, o_ref, *, by):
+    o_ref[...] = x_ref[...] + by
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [(functools.partial(offset, by=1.0), "offset"), (Callable(), "Callable")],
+)
+def test_kernel_without_a_name_has_that_of_its_code(kernel, name):
+    x = jnp.ones((8, 128))
+    call = launch(
+        plgpu.kernel(kernel, out_type=jax.ShapeDtypeStruct(x.shape, x.dtype)), x
+    )
+    assert call.name == name
+
+
+def test_bare_kernel_is_placed_at_its_own_definition_not_in_jax():
+    x = jnp.ones((8, 128))
+    out = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    call = launch(plgpu.kernel(launches.double, out_type=out), x)
+    place = locations.defined_at(call.params["jaxprs"][0])
+    assert (place.file, place.function) == (launches.__file__, "double")

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from tapes import Tape, barrier, buffer, ds, view
+from tapes import Tape, barrier, buffer, ds, run, view
 
 from pallas_debug import ir
+from pallas_debug.trace import close
 
 F32 = np.float32
 NOWHERE = {"groups": (), "leader": False}
@@ -29,18 +30,20 @@ def test_peer_is_the_same_allocation_of_another_block():
     y = t.output("y", (2, 4))
     me = cluster_id(t)
     other = t.pure(lambda c: np.int32(1) - c, me)
-    with t.alloc(buffer("a", (4,)), buffer("s", (4,)), barrier("b", arrivals=2)) as refs:
+    with t.alloc(
+        buffer("a", (4,)), buffer("s", (4,)), barrier("b", arrivals=2)
+    ) as refs:
         _, s, b = refs
         peer = ir.Peer(ids=(other,), axes=("c0",))
         value = t.pure(lambda c: np.full(4, c, F32), me)
         t.emit("state.set", value, accesses=[ir.Access(ref=s, steps=(peer,))])
         arrive(t, b, groups=(("c0",),))
         wait(t, b)
-        t.set(y, [me], t.get(s))
-    run = t.run()
-    np.testing.assert_array_equal(run.results()[0][:, 0], [1, 0])
-    assert not run.m.state.memory.keys() - {0}  # the output alone is left
-    assert not run.m.state.clusters
+        t.set(y, [me, ds(0, 4)], t.get(s))
+    this = t.run()
+    np.testing.assert_array_equal(this.results()[0][:, 0], [1, 0])
+    assert not this.m.state.memory.keys() - {0}  # the output alone is left
+    assert not this.m.state.clusters
 
 
 def test_peer_outside_the_cluster_is_an_error_with_its_line():
@@ -79,7 +82,9 @@ def test_landing_arrives_when_every_block_has_landed():
     assert len(trace.events.where(kind="arrive")) == 2
     assert len(trace.events.where(kind="land")) == 2
     for seq in trace.events.where(kind="wait"):
-        sources = np.concatenate([trace.events.where(kind=k) for k in ("land", "arrive")])
+        sources = np.concatenate(
+            [trace.events.where(kind=k) for k in ("land", "arrive")]
+        )
         mine = [s for s in sources if trace[s].buffer == trace[seq].buffer]
         assert trace.order.before(np.array(mine), seq).all()
 
@@ -92,9 +97,9 @@ def test_landing_counts_bytes_not_copies():
             land(t, b, 8)
             land(t, b, 8)
         wait(t, b)
-    run = t.run()
-    assert run.record.outcome.kind == "deadlock"
-    assert not run.m.state.barriers[0].completed[0]
+    this = t.run()
+    assert this.record.outcome.kind == "deadlock"
+    assert not any(bars.completed[0] for bars in this.m.state.barriers.values())
 
 
 def test_multicast_writes_a_share_to_all():
@@ -110,7 +115,7 @@ def test_multicast_writes_a_share_to_all():
         t.emit("gpu.tma_multicast", value, accesses=[access], params=params)
         land(t, b, 8)
         wait(t, b)
-        t.set(y, [me], t.get(s))
+        t.set(y, [me, ds(0, 4)], t.get(s))
     found = t.run().results()[0]
     np.testing.assert_array_equal(found, [[1, 1, 2, 2]] * 2)
 
@@ -149,12 +154,10 @@ def test_only_what_the_chip_has_no_room_for_is_taken_off_the_queue(cores, begun)
     answer = [view(ir.Reg(0)), view(ir.Reg(1), [0])]
     t.emit("gpu.cluster_cancel_answer", accesses=answer, sync=True)
     launch = t.launch(chip="h100") if cores is None else t.launch()
-    from tapes import run
-
     this = run(launch, cores=cores)
     assert this.record.outcome.kind == "finished"
     np.testing.assert_array_equal(this.results()[0], 7)
-    kinds = [row.kind for row in this.writer.threads]
+    kinds = [thread.kind for thread in close(this.writer).threads]
     assert kinds.count("warpgroup") == begun
 
 
@@ -163,8 +166,7 @@ def test_checkpoint_of_a_cluster_is_independent():
     with t.alloc(barrier("b", arrivals=3)) as b:
         arrive(t, b, groups=(("c0",),))
         wait(t, b)
-    run = t.run()
-    state = run.m.state
+    state = t.run().m.state
     twin = state.copy()
     (number,) = state.clusters
     for block, copy in zip(state.clusters[number], twin.clusters[number], strict=True):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tapes import Tape, barrier, buffer, ds, view
 
+from pallas_debug import ir
+
 F32 = np.float32
-
-
 
 
 @pytest.mark.parametrize("zeros", [True, False])
@@ -19,7 +19,9 @@ def test_outside_is_zero_or_unset(zeros):
     )
     t.set(y, (), value)
     found = t.run(np.arange(4, dtype=F32)).results()[0]
-    np.testing.assert_array_equal(found, [2, 3, 0, 0] if zeros else [2, 3, *[np.nan] * 2])
+    np.testing.assert_array_equal(
+        found, [2, 3, 0, 0] if zeros else [2, 3, *[np.nan] * 2]
+    )
 
 
 def test_negative_start_is_outside_too():
@@ -74,20 +76,18 @@ def test_copies_without_a_barrier_are_groups():
                 "gpu.copy_gmem_to_smem", x, s, params=params, targets=(-1,), sync=True
             )
         t.emit("gpu.wait_gmem_to_smem", params={"pending": 1}, sync=True)
-        t.set(y, [0], t.get(s, [0]))
+        t.set(y, [0, ds(0, 4)], t.get(s, [0, ds(0, 4)]))
         t.emit("gpu.wait_gmem_to_smem", params={"pending": 0}, sync=True)
-        t.set(y, [1], t.get(s, [1]))
+        t.set(y, [1, ds(0, 4)], t.get(s, [1, ds(0, 4)]))
     t.emit("ir.return")
     registers, t.registers = t.registers, 3
-    from pallas_debug import ir
-
     for row, start in enumerate(starts):
         t.patch(start, t.here)
         source, target, value = (ir.Reg(n) for n in range(3))
         read = {"zeros": True}
-        access = view(source, [row])
+        access = view(source, [row, ds(0, 4)])
         t.emit("gpu.tma_read", outs=[value], accesses=[access], params=read)
-        t.emit("gpu.tma_write", value, accesses=[view(target, [row])])
+        t.emit("gpu.tma_write", value, accesses=[view(target, [row, ds(0, 4)])])
         t.emit("ir.return")
     t.registers = registers
     trace = t.trace(np.arange(8, dtype=F32).reshape(2, 4))

@@ -1,5 +1,7 @@
 """The magics in a real IPython shell, over a session that needs no JAX."""
 
+import sys
+
 import pytest
 
 pytest.importorskip("IPython")
@@ -10,6 +12,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import pallas_debug as pldb
+from pallas_debug import errors
 
 
 @pytest.fixture
@@ -228,3 +231,56 @@ def test_loading_twice_and_unloading_is_clean(shell):
     shell.run_line_magic("reload_ext", "pallas_debug")
     transforms = shell.input_transformer_manager.line_transforms
     assert sum(type(t).__name__ == "CellTransformer" for t in transforms) == 1
+
+
+def test_line_magic_keeps_what_the_expression_returned(shell, session):
+    run(shell, "%pallas_debug -q launch(9) + 1")
+    assert session.made.outputs == 10
+
+
+@pytest.mark.parametrize("code", ["launch(1) --cores 4", "y = launch(1)"])
+def test_no_expression_is_a_usage_error(shell, session, code):
+    result, _ = run(shell, f"%pallas_debug {code}")
+    assert isinstance(result.error_in_exec, UsageError)
+    assert "options stand before it" in str(result.error_in_exec)
+    assert session.opened == 0
+
+
+def test_expression_stands_at_its_line_of_the_cell(shell):
+    shell.user_ns["line"] = lambda: sys._getframe(1).f_lineno
+    run(shell, "x = 1\n\n%pallas_debug -q -o t launch(line())")
+    assert shell.user_ns["t"].values == (3,)
+
+
+def test_recording_of_an_interrupted_expression_is_kept_and_shown(shell, session):
+    def interrupted():
+        session.launch(1)
+        raise KeyboardInterrupt
+
+    shell.user_ns["interrupted"] = interrupted
+    result, shown = run(shell, "%pallas_debug -o t interrupted()")
+    assert isinstance(result.error_in_exec, KeyboardInterrupt)
+    assert shell.user_ns["t"].values == (1,)
+    assert shown.count("FakeTrace of 1 launches") == 1
+    assert "pallas_debug/magic" not in shown
+
+
+def test_what_jax_says_of_a_stopped_recording_is_not_shown(shell, session):
+    def stopped():
+        session.launch(1)
+        session.echo = RuntimeError("pallas_debug stopped recording")
+        raise session.echo
+
+    shell.user_ns["stopped"] = stopped
+    result, shown = run(shell, "%%pallas_debug\nstopped()")
+    assert result.error_in_exec is session.echo
+    assert "RuntimeError" not in shown
+    _, shown = run(shell, "%%pallas_debug\nraise RuntimeError('mine')")
+    assert "RuntimeError: mine" in shown
+
+
+def test_bad_option_that_only_the_recording_sees_is_a_usage_error(shell, session):
+    session.refused = errors.BadOption(option="chip", value="x", accepted=("h100",))
+    for cell in ("%%pallas_debug\nlaunch()", "%pallas_debug launch()"):
+        result, _ = run(shell, cell)
+        assert isinstance(result.error_in_exec, UsageError)

@@ -79,3 +79,11 @@ def test_no_color_of_text_or_background_is_forced():
 
 def test_fragment_does_not_begin_with_a_frame():
     assert views.html_summary(*nasty()).startswith("<div")
+
+
+def test_printed_texts_are_shown_and_escaped():
+    b = TraceBuilder(grid=(2,))
+    b.thread("warpgroup", block=1).print("a < b")
+    page = views.html_summary(b.close(), Report())
+    assert "(1,)  a &lt; b" in page
+    assert "pre" in tags(page)

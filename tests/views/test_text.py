@@ -7,7 +7,7 @@ from helpers import TraceBuilder
 from pallas_debug import checks, views
 from pallas_debug.checks import Finding, Report, Severity
 from pallas_debug.ir import Loc
-from pallas_debug.views import text
+from pallas_debug.views import overview, text
 
 
 def two_blocks():
@@ -141,3 +141,77 @@ def test_views_are_pure():
     report = checks.run_checks(trace)
     first = views.summary(trace, report), views.html_summary(trace, report)
     assert (views.summary(trace, report), views.html_summary(trace, report)) == first
+
+
+def test_what_copies_did_is_told_apart_from_what_threads_did():
+    b = TraceBuilder(grid=(2,))
+    out = b.buffer("out", (8,), role="output")
+    for block in range(2):
+        t = b.thread("warpgroup", block=block)
+        copy = t.spawn("tma")
+        copy.write(out, [(4 * block, 4)])
+        copy.end()
+    lines = [" ".join(line.split()) for line in lines_of(b.close())]
+    assert "writes 2 1 each 0 each + 2 async" in lines
+
+
+def test_columns_that_say_nothing_are_left_out():
+    b = TraceBuilder()
+    b.thread("warpgroup", block=0).write(b.buffer("out", (8,), role="output"))
+    shown = views.summary(b.close(), Report())
+    assert "total" in shown
+    assert "per block" not in shown
+    assert "per thread" not in shown
+
+
+def printing(count):
+    b = TraceBuilder(grid=(2,))
+    t = b.thread("warpgroup", block=1)
+    for number in range(count):
+        t.print(f"row {number} <0>")
+    return b.close()
+
+
+def test_printed_texts_are_shown_with_their_block():
+    assert "(1,)  row 0 <0>" in lines_of(printing(1))
+
+
+def test_many_printed_texts_are_cut_and_the_rest_is_counted():
+    lines = lines_of(printing(overview.MOST_PRINTED + 3))
+    assert sum(line.startswith("(1,)  row") for line in lines) == overview.MOST_PRINTED
+    assert "… and 3 more; trace.events has them all" in lines
+
+
+def test_blocks_without_a_record_are_told():
+    assert "grid 2, 2 blocks, 1 of them recorded; finished" in lines_of(printing(1))
+
+
+def test_launches_that_look_alike_are_shown_once():
+    b = TraceBuilder(name="step")
+    for _ in range(3):
+        b.thread("warpgroup", block=0).write(b.buffer("out", (8,), role="output"))
+        b.finish()
+        b.next_launch(name="step")
+    shown = views.summary(b.close(), Report())
+    assert shown.count(": step (") == 2  # the last one writes nothing
+    assert shown.startswith("launch 0 and 2 more like it: step (mosaic_gpu)")
+
+
+def test_many_launches_that_differ_are_cut():
+    b = TraceBuilder(name="step0")
+    for number in range(1, text.MOST_LAUNCHES + 4):
+        b.finish()
+        b.next_launch(name=f"step{number}")
+    shown = views.summary(b.close(), Report())
+    assert shown.count(": step") == text.MOST_LAUNCHES
+    assert "… and 4 more that differ; trace.launches has them all" in shown
+
+
+@pytest.mark.parametrize("outcome", ["finished", "skipped"])
+def test_legend_says_that_the_kernel_ran_only_if_it_did(outcome):
+    trace = TraceBuilder(grid=(1,)).close(outcome=outcome)
+    report = Report(findings=(found("PD304", launch=0),))
+    shown = views.summary(trace, report)
+    assert text.LEGEND in shown
+    assert (text.RAN in shown) == (outcome == "finished")
+    assert (text.RAN in views.html_summary(trace, report)) == (outcome == "finished")

@@ -105,7 +105,7 @@ def signal_parallel(
     for ref, transforms, amount, device in zip(*arguments, strict=True):
         access = refs.access(refs.operand(ref), ref.leaf.aval, transforms)
         op = "pallas.semaphore_signal"
-        pallas_semaphores.own_device(lw, device, eqn.params, op)
+        access = pallas_semaphores.reached(lw, access, device, eqn.params, op)
         lw.emit(op, [refs.operand(amount)], accesses=[access], sync=True)
     return []
 

@@ -49,7 +49,8 @@ def barrier_arrive_and_wait(
     lw: Lowering, eqn: Any, ins: list[ir.Operand]
 ) -> Sequence[ir.Operand]:
     barrier_arrive(lw, eqn, ins)
-    return barrier_wait(lw, eqn, ins)
+    barrier_wait(lw, eqn, ins)
+    return []
 
 
 @translate("gpu.barrier_test")

@@ -64,7 +64,8 @@ def _load(
             "amount": shares.amount,
             "leader": shares.leader,
         }
-        lw.emit("gpu.tma_land", accesses=[barrier], params=landing, sync=True)
+        landed = [] if barrier is None else [barrier]
+        lw.emit("gpu.tma_land", accesses=landed, params=landing, sync=True)
 
     agent.start(lw, "gpu.copy_gmem_to_smem", "tma", routine, params)
 

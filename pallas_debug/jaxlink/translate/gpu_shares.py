@@ -32,7 +32,7 @@ class Shares:
         self.axes = axes if self.blocks > 1 else ()
         self.leader = tracked is not None
         size = math.prod(target.shape) * np.dtype(target.aval.dtype).itemsize
-        axis = getattr(tracked, "axis", None)
+        axis: Any = getattr(tracked, "axis", None)
         self.is_partitioned = axis is not None
         if self.is_partitioned:
             self.cuts = [(axis, target.shape[axis], self.blocks, 1)]

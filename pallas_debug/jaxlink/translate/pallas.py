@@ -56,7 +56,7 @@ def axis_size(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
     sizes = dict(zip(grid.names, grid.shape, strict=False))
     sizes |= dict(zip(grid.cluster_names, grid.cluster, strict=True))
     sizes |= {grid.thread_name: grid.threads, **lw.call.axis_env}
-    return [constant(np.int32(sizes[name]))]
+    return [constant(np.int32(sizes[name] or 0))]
 
 
 @translate("pallas.run_scoped")
@@ -216,4 +216,4 @@ def run_state(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
     outs = dict(zip(decls, results, strict=False))
     lw.emit("scope.free", held, params={"users": 1}, sync=True)
     lw.scope = before
-    return [outs.get(position, ref) for position, ref in enumerate(operands)]
+    return [outs.get(position) or ref for position, ref in enumerate(operands)]

@@ -1,0 +1,55 @@
+"""What the verbs refuse, and what a recording keeps."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.experimental import pallas as pl
+
+import pallas_debug as pldb
+from pallas_debug import errors
+
+
+def double(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+
+
+def launch(x):
+    return pl.pallas_call(double, out_shape=x)(x)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: pldb.trace(None), "`fn` got None"),
+        (lambda: pldb.trace(np.ones((3, 4))), "trace(f, x)"),
+        (lambda: pldb.check("run.pldb"), "load(path)"),
+        (lambda: pldb.trace(launch, options={"chip": "h100"}), "an Options object"),
+        (lambda: pldb.recording(3).__enter__(), "an Options object"),
+    ],
+)
+def test_wrong_subject_is_refused_with_what_would_be_right(call, said):
+    with pytest.raises(errors.BadOption) as caught:
+        call()
+    assert said in caught.value.render()
+
+
+def test_outputs_given_to_a_recording_are_the_traces():
+    with pldb.recording() as made:
+        made.outputs = jax.jit(launch)(jnp.arange(8.0))
+    np.testing.assert_array_equal(made.trace.outputs, np.arange(8.0) * 2)
+
+
+def test_what_jax_says_of_a_stopped_recording_is_told_from_the_users_error(monkeypatch):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pallas_debug.session.recorder.Recorder.launch", stop)
+    said = []
+    with pytest.raises(KeyboardInterrupt), pldb.recording() as made:
+        try:
+            launch(jnp.ones(4)).block_until_ready()
+        except Exception as error:
+            said = [made.stopped(error), made.stopped(ValueError("mine"))]
+            raise
+    assert said == [True, False]
