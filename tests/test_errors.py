@@ -161,9 +161,8 @@ def test_wrong_value_is_shown_in_brief(value, said):
 def test_frames_of_a_context_manager_of_ours_are_taken_out():
     import pallas_debug
 
-    with pytest.raises(errors.BadOption) as caught:
-        with pallas_debug.recording(options=3):
-            pass
+    with pytest.raises(errors.BadOption) as caught, pallas_debug.recording(options=3):
+        pass
     tracebacks.trim(caught.value)
     files = [f.filename for f in traceback.extract_tb(caught.value.__traceback__)]
     assert files == [__file__]

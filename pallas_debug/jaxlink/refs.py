@@ -83,7 +83,7 @@ def _step(transform: Any, aval: Any) -> ir.ViewStep | None:
     if name in LAYOUT:
         return None
     if name == "NDIndexer":
-        return ir.Index(dims=tuple(_dim(i) for i in transform.indices))
+        return ir.Index(dims=tuple(dimension(i) for i in transform.indices))
     if name == "TransposeTransform":
         return ir.Transpose(permutation=tuple(transform.permutation))
     if name == "ReshapeTransform":
@@ -124,7 +124,7 @@ def operand(value: Any) -> ir.Operand:
     return constant(np.asarray(value))
 
 
-def _dim(index: Any) -> ir.Slice | ir.At | ir.Gather:
+def dimension(index: Any) -> ir.Slice | ir.At | ir.Gather:
     if isinstance(index, privates.indexing.Slice):
         dtype, ndim = "", 0
         if isinstance(index.start, _Box):

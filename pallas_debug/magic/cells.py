@@ -9,8 +9,8 @@ which would break `await` where the shell already runs in an event loop.
 
 from __future__ import annotations
 
+import inspect
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +31,7 @@ def is_nothing(line: str) -> bool:
 def running_line(shell: Any) -> tuple[str, int]:
     """The file and line of the cell that is running, if one is."""
     files = getattr(shell.compile, "_filename_map", {})
-    frame = sys._getframe()
+    frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_filename in files:
             return frame.f_code.co_filename, frame.f_lineno

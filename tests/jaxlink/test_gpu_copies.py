@@ -178,3 +178,27 @@ def test_gather_by_an_array_of_rows():
     trace = run(body, out(8, 64), smem(8, 64), plgpu.Barrier(), args=[x, rows])
     wanted = np.concatenate([np.asarray(x), np.zeros((8, 64), np.float32)])[rows]
     np.testing.assert_array_equal(trace.outputs, wanted)
+
+
+@pytest.mark.skipif(not hasattr(plgpu, "im2col_ref"), reason="newer than this JAX")
+def test_windows_of_an_image_are_rows():
+    pad, size = (1, 1), (3, 3)
+
+    def body(x, o, s, b):
+        windows = plgpu.im2col_ref(x, window_shape=size, padding=(pad, pad))
+
+        @pl.loop(0, 9)
+        def _(k):
+            pixel = windows.at[pl.ds(8, 64), lax.div(k, 3), lax.rem(k, 3), :]
+            plgpu.copy_gmem_to_smem(pixel, s, b)
+            plgpu.barrier_wait(b)
+            o[k] = s[...]
+
+    x = numbers(2, 6, 6, 32)
+    trace = run(body, out(9, 64, 32), smem(64, 32), plgpu.Barrier(), args=[x])
+    padded = np.pad(np.asarray(x), ((0, 0), pad, pad, (0, 0)))
+    rows = np.zeros((9, 80, 32), np.float32)
+    for r in range(72):
+        n, h, w = np.unravel_index(r, (2, 6, 6))
+        rows[:, r] = padded[n, h : h + 3, w : w + 3].reshape(9, 32)
+    np.testing.assert_array_equal(trace.outputs, rows[:, 8:72])

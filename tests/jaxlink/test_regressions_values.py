@@ -65,9 +65,7 @@ def by_platform(x_ref, o_ref):
 )
 def test_a_branch_is_chosen_by_the_kernels_platform(params, added):
     x = floats(8, 128)
-    kernel = pl.pallas_call(
-        by_platform, out_shape=out(8, 128), compiler_params=params
-    )
+    kernel = pl.pallas_call(by_platform, out_shape=out(8, 128), compiler_params=params)
     same(traced(kernel, x).outputs, x + added)
 
 

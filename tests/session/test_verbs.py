@@ -46,10 +46,15 @@ def test_what_jax_says_of_a_stopped_recording_is_told_from_the_users_error(monke
 
     monkeypatch.setattr("pallas_debug.session.recorder.Recorder.launch", stop)
     said = []
-    with pytest.raises(KeyboardInterrupt), pldb.recording() as made:
-        try:
-            launch(jnp.ones(4)).block_until_ready()
-        except Exception as error:
-            said = [made.stopped(error), made.stopped(ValueError("mine"))]
-            raise
+
+    def stopped():
+        with pldb.recording() as made:
+            try:
+                launch(jnp.ones(4)).block_until_ready()
+            except Exception as error:
+                said.extend([made.stopped(error), made.stopped(ValueError("mine"))])
+                raise
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
     assert said == [True, False]

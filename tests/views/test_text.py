@@ -186,23 +186,24 @@ def test_blocks_without_a_record_are_told():
     assert "grid 2, 2 blocks, 1 of them recorded; finished" in lines_of(printing(1))
 
 
-def test_launches_that_look_alike_are_shown_once():
-    b = TraceBuilder(name="step")
-    for _ in range(3):
+def launches(names):
+    b = TraceBuilder(name=names[0])
+    for name in [*names[1:], ""]:
         b.thread("warpgroup", block=0).write(b.buffer("out", (8,), role="output"))
-        b.finish()
-        b.next_launch(name="step")
-    shown = views.summary(b.close(), Report())
-    assert shown.count(": step (") == 2  # the last one writes nothing
+        b = b.next_launch(name=name) if name else b
+    return b.close()
+
+
+def test_launches_that_look_alike_are_shown_once():
+    shown = views.summary(launches(["step", "step", "other", "step"]), Report())
     assert shown.startswith("launch 0 and 2 more like it: step (mosaic_gpu)")
+    assert "\nlaunch 2: other (" in shown
+    assert shown.count(": step (") == 1
 
 
 def test_many_launches_that_differ_are_cut():
-    b = TraceBuilder(name="step0")
-    for number in range(1, text.MOST_LAUNCHES + 4):
-        b.finish()
-        b.next_launch(name=f"step{number}")
-    shown = views.summary(b.close(), Report())
+    names = [f"step{number}" for number in range(text.MOST_LAUNCHES + 4)]
+    shown = views.summary(launches(names), Report())
     assert shown.count(": step") == text.MOST_LAUNCHES
     assert "… and 4 more that differ; trace.launches has them all" in shown
 

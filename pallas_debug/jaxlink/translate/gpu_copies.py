@@ -8,6 +8,7 @@ from typing import Any
 from pallas_debug import ir
 from pallas_debug.jaxlink import versions
 from pallas_debug.jaxlink.lowering import Lowering, translate
+from pallas_debug.jaxlink.translate import gpu_im2col
 from pallas_debug.jaxlink.translate.agents import Agent
 from pallas_debug.jaxlink.translate.gpu_operands import Operands, Viewed, flat_axes
 from pallas_debug.jaxlink.translate.gpu_shares import Shares
@@ -24,7 +25,7 @@ def copy_gmem_to_smem(
     source, target = operands.take(), operands.take()
     has_barrier = p.get("has_barrier", not versions.COPIES_SAY_HAS_BARRIER)
     barrier = operands.take() if has_barrier else None
-    source = operands.views(source, p["src_transforms_treedef"])
+    source = gpu_im2col.views(lw, operands, source, p["src_transforms_treedef"])
     target = operands.views(target, p["dst_transforms_treedef"])
     if barrier is not None:
         barrier = operands.views(barrier, p["barrier_transforms_treedef"]).access
