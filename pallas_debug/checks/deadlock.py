@@ -109,7 +109,7 @@ def _finding(
         details |= {**progress, "sources": sources}
         message = f"{who.name} waits for {_words(trace, first, progress)}"
         message += _signalled(sources)
-        hint = _hint(trace, first)
+        hint = _hint(trace, first, sources)
     if len(group) > 1:
         message += f"; {len(group)} threads wait here"
     events = [wait.block_event for wait in group if wait.block_event >= 0]
@@ -215,9 +215,9 @@ def _static_sources(kernel: ir.Kernel, waiting: int) -> Iterator[int]:
         return
     waited = {access.ref for access in kernel.tape[waiting].accesses}
     for number, instr in enumerate(kernel.tape):
-        if any(word in instr.op for word in SIGNALS) and any(
-            access.ref in waited for access in instr.accesses
-        ):
+        # An asynchronous operation signals a reference that it is given as a value.
+        used = {*(access.ref for access in instr.accesses), *instr.ins}
+        if any(word in instr.op for word in SIGNALS) and used & waited:
             yield number
 
 
@@ -236,8 +236,12 @@ def _signalled(sources: tuple[dict[str, Any], ...]) -> str:
     return f"; signalled by {', '.join(parts)}{more}"
 
 
-def _hint(trace: Trace, wait: Wait) -> str:
+def _hint(trace: Trace, wait: Wait, sources: tuple[dict[str, Any], ...]) -> str:
     row = trace.buffer_rows[wait.number]
+    never = [source for source in sources if not source["seen"] and source["loc"]]
+    if never and len(never) == len(sources):
+        line = never[0]["loc"].line
+        return f"let the thread that signals at line {line} get there before this wait"
     if dtypes.is_barrier(row.dtype):
         return (
             f"make num_arrivals of `{row.name}` ({row.arrivals}) the number of arrivals"

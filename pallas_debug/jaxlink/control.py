@@ -79,7 +79,9 @@ def platform_index(
     """Which branch of a `platform_dependent` is this platform's; None is the default."""
     own = PLATFORMS[lw.backend]
     choices = eqn.params["platforms"]
-    wanted = [i for i, names in enumerate(choices) if names is not None and own in names]
+    wanted = [
+        i for i, names in enumerate(choices) if names is not None and own in names
+    ]
     wanted += [i for i, names in enumerate(choices) if names is None]
     if not wanted:
         return lw.unknown(f"lax.platform_index for {own}", [eqn.outvars[0].aval], ins)

@@ -245,22 +245,20 @@ def _arrays(
         refs.declare(lw, names[i], v.aval, (), "launch")
         for i, v in enumerate(body.invars[: gm.num_index_operands])
     ]
-    for k, mapping in enumerate(gm.block_mappings):
-        aval = mapping.array_aval
-        decls.append(
-            refs.declare(lw, names[len(decls)], _array_ref(aval, mapping), (), "launch")
-        )
-        del k
+    for mapping in gm.block_mappings:
+        array = _array_ref(lw, mapping)
+        decls.append(refs.declare(lw, names[len(decls)], array, (), "launch"))
     return tuple(decls)
 
 
-def _array_ref(aval: Any, mapping: Any) -> Any:
-    """The whole array as a reference type."""
-    return refs.ArrayRef(
-        shape=tuple(aval.shape),
-        dtype=aval.dtype,
-        space=refs.space_of(mapping.transformed_block_aval, "any"),
-    )
+def _array_ref(lw: Lowering, mapping: Any) -> Any:
+    """The whole array as a reference type; its blocks may lie in another space."""
+    aval = mapping.array_aval
+    home = "hbm" if lw.backend == "tpu" else "any"
+    space = home
+    if blocks.is_in_place(lw, mapping):
+        space = refs.space_of(mapping.transformed_block_aval, home)
+    return refs.ArrayRef(shape=tuple(aval.shape), dtype=aval.dtype, space=space)
 
 
 def _grid(gm: Any, compiler_params: Any) -> ir.Grid:

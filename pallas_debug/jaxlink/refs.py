@@ -168,9 +168,8 @@ def space_of(aval: Any, default: str = "any") -> str:
         return default
     value = getattr(space, "value", None)
     name = value if isinstance(value, str) else str(getattr(space, "name", space))
-    return {"semaphore_mem": "semaphore", "device": "hbm"}.get(
-        name.lower(), name.lower()
-    )
+    names = {"semaphore_mem": "semaphore", "device": "hbm", "default": default}
+    return names.get(name.lower(), name.lower())
 
 
 def declare(

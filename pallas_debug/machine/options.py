@@ -63,7 +63,19 @@ class Options:
                 raise BadOption(
                     option=name, value=getattr(self, name), accepted=accepted
                 )
-        for name in ("max_events", "max_value_bytes", "resident"):
+        for name in ("max_events", "max_value_bytes", "resident", "cores"):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
+            unset = name == "cores" and value is None
+            if not unset and (type(value) is not int or value < 1):
                 raise BadOption(option=name, value=value, accepted="a positive int")
+        if self.blocks is not None and not _are_points(self.blocks):
+            accepted = "linear indices or coordinate tuples in a list"
+            raise BadOption(option="blocks", value=self.blocks, accepted=accepted)
+
+
+def _are_points(blocks: object) -> bool:
+    """Whether this is a sequence of ints or of tuples of ints."""
+    if isinstance(blocks, str) or not isinstance(blocks, Sequence | set | frozenset):
+        return False
+    rows = [b if isinstance(b, tuple | list) else (b,) for b in blocks]
+    return all(hasattr(at, "__index__") for row in rows for at in row)
