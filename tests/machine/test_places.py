@@ -36,7 +36,12 @@ def oracle_index(numbers, step):
                 at.append(int(value[place[: len(shape)]]))
         inside = all(0 <= a < n for a, n in zip(at, numbers.shape, strict=True))
         out[place] = numbers[tuple(at)] if inside else -1
-    return out
+    front = range(len(shape))
+    # As NumPy: gathers side by side stay where they are, others go in front.
+    where = [d for d, dim in enumerate(step.dims) if not isinstance(dim, ir.Slice)]
+    together = where == list(range(where[0], where[-1] + 1)) if where else False
+    behind = where[0] if lead and together else 0
+    return np.moveaxis(out, front, [behind + axis for axis in front])
 
 
 def oracle(numbers, steps):
