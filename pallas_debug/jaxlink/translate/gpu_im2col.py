@@ -24,10 +24,11 @@ def views(lw: Lowering, operands: Operands, reference: Given, tree: Any) -> View
     if len(rest) != 1:
         raise NotImplementedError("an im2col view is indexed once")
     rows, *offsets, channels = (refs.dimension(i) for i in rest[0].indices)
+    assert isinstance(rows, ir.Slice), "JAX takes the rows by a slice"
     spatial = window.spatial_out_shape(reference.aval.shape)
     lows = [low for low, _ in window.window_start_bounds]
     where = _coordinates(rows.size, spatial, lows)
-    starts = [rows.start, *(offset.index for offset in offsets)]
+    starts = [rows.start, *(o.index for o in offsets if not isinstance(o, ir.Slice))]
     names = ", ".join(f"{{{i}}}" for i in range(len(starts)))
     count = len(spatial) + 1
     pure = ir.Pure(expr=f"where({names})", env={"where": where}, results=count)
