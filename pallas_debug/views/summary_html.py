@@ -15,7 +15,7 @@ from pallas_debug.views import overview, text
 
 LIMIT = 20_000
 CELL = "padding:1px 10px 1px 0;text-align:left;background:none;border:0"
-COLORS = {"error": "#d33", "warning": "#b80", "info": "#888"}
+COLORS = {"error": "#e5484d", "warning": "#b7791f", "info": "#888"}
 
 
 def _escaped(words: object) -> str:
@@ -33,7 +33,7 @@ def _row(cells: Iterable[object], tag: str = "td") -> str:
 def _table(head: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
     body = "".join(_row(row) for row in rows)
     return (
-        '<table style="border-collapse:collapse;margin:2px 0 4px 1em">'
+        '<table style="border-collapse:collapse;margin:4px 0 8px 1em;font-size:inherit">'
         f"<thead>{_row(head, 'th')}</thead><tbody>{body}</tbody></table>"
     )
 
@@ -82,7 +82,7 @@ def _finding(one: Any) -> str:
         parts.append(f": <code>{_escaped(line.strip())}</code>")
     if one.hint:
         parts.append(f"<br>try: {_escaped(one.hint)}")
-    if one.count > 1:
+    if one.count > 1 and f"{one.count:,} times" not in one.message:
         parts.append(f"<br>{one.count:,} times")
     return f'<li style="margin:2px 0">{"".join(parts)}</li>'
 
