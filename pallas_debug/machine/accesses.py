@@ -67,8 +67,10 @@ class Accesses(Facts):
             except (KeyError, TypeError):
                 place = self.place(target)
             if place.fast:
-                value = self.state.memory[ref].data[place.index]
-                if type(value) is np.ndarray:
+                data = self.state.memory[ref].data
+                value = data[place.index]
+                # A buffer that is read-only takes a copy of itself before a write.
+                if type(value) is np.ndarray and data.flags.writeable:
                     value = value.copy()
                 payload = self._payload(value) if self.keep_reads else -1
                 pc = self.pc

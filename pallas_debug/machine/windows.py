@@ -32,13 +32,16 @@ class Windows(Accesses):
     def load(self, array: int, decl: ir.Buffer, source: Place, whole: Place) -> int:
         """A new buffer with a copy of a part of another: allocation, read, write."""
         memory = self.state.memory
-        data = memory[array].data[source.index].copy().reshape(decl.shape)
+        data = memory[array].data[source.index]
+        if data.flags.writeable:
+            data = data.copy()
+        data = data.reshape(decl.shape)
+        # Whoever writes to the buffer takes a copy first: it is recorded, or an input's.
+        data.flags.writeable = False
         number = self._buffer(decl, "window")
         memory[number] = Memory(number, data, decl)
         read = write = -1
         if self.keep_writes:
-            # Recorded: whoever writes to the buffer takes a copy first.
-            data.flags.writeable = False
             write = self._payload(data)
             read = write if self.keep_reads else -1
         pc, tid, bid = self.pc, self.tid, self.bid
