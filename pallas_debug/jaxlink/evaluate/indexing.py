@@ -169,11 +169,11 @@ def _gather(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
     absent = _absent(in_avals[0].dtype, params.get("fill_value")) if fills else None
 
     def gather(x, indices):
-        out = x[places.cells(indices)].squeeze(squeezed)
+        out: np.ndarray = x[places.cells(indices)].squeeze(squeezed)
         if fills:
             inside = places.inside(indices)
             inside = inside.reshape(inside.shape + (1,) * len(offsets))
-            out = np.where(inside, out, absent)
+            out = np.asarray(np.where(inside, out, absent))
         return np.moveaxis(out, range(rank, rank + len(offsets)), offsets)[()]
 
     return Pure(expr="gather({0}, {1})", env={"gather": gather})
