@@ -166,7 +166,9 @@ def _gather(params: Params, in_avals: Avals, out_avals: Avals) -> Pure | None:
     squeezed = tuple(rank + int(d) for d in sorted(gone))
     offsets = [int(d) for d in numbers.offset_dims]
     fills = _mode(params) == "FILL_OR_DROP"
-    absent = _absent(in_avals[0].dtype, params.get("fill_value")) if fills else None
+    absent: Any = None
+    if fills:
+        absent = _absent(in_avals[0].dtype, params.get("fill_value"))
 
     def gather(x, indices):
         out: np.ndarray = x[places.cells(indices)].squeeze(squeezed)
