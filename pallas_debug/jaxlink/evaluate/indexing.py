@@ -6,6 +6,7 @@ dimensions). All that the shapes decide is decided once, when the rule runs.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
