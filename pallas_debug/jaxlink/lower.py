@@ -137,7 +137,7 @@ def _scratch(
 
     `asked` are their types as the user asked for them, with the layouts to be undone.
     """
-    names = debug_names(body, 0)
+    names = debug_names(body)
     layouts = [getattr(a, "transforms", ()) for a in asked]
     layouts += [()] * (len(body.invars) - first - len(layouts))
     decls = tuple(
@@ -230,7 +230,7 @@ def _real_blocks(gm: Any) -> int:
 
 def _names(body: Any, n_scalars: int, n_in: int, n_out: int) -> list[str]:
     """The user's parameter names, else `in0`, `out0` and so on."""
-    names = debug_names(body, 0)
+    names = debug_names(body)
     for i in range(n_scalars + n_in + n_out):
         k = i - n_scalars
         default = f"scalar{i}" if k < 0 else f"in{k}" if k < n_in else f"out{k - n_in}"

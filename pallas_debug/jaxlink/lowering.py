@@ -34,9 +34,6 @@ def translate(*names: str) -> Callable[[Translator], Translator]:
     return register
 
 
-MOVE = {1: ir.Pure(expr="{0}")}
-
-
 class Lowering:
     """A tape under construction.
 

@@ -231,17 +231,6 @@ def _cluster_arrivals(lw: Lowering, dtype: Any) -> int:
     return int(dtype.num_arrivals) * (blocks - len(groups) + 1)
 
 
-def is_reference(aval: Any) -> bool:
-    """Whether a type is a reference's."""
-    return isinstance(aval, privates.AbstractRef)
-
-
-def is_uninitialized(eqn: Any, position: int) -> bool:
-    """Whether an input of a `run_state` carries no value yet."""
-    flags = eqn.params.get("is_initialized")
-    return flags is not None and not flags[position]
-
-
 class ArrayRef:
     """A whole array as a reference type: what `declare` needs to know of it."""
 

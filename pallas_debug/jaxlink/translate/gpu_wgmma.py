@@ -7,7 +7,7 @@ from typing import Any
 
 from pallas_debug import ir
 from pallas_debug.jaxlink import refs
-from pallas_debug.jaxlink.lowering import Lowering, translate
+from pallas_debug.jaxlink.lowering import Lowering, is_ref, translate
 from pallas_debug.jaxlink.translate.agents import Agent
 from pallas_debug.jaxlink.translate.gpu_copies import count
 from pallas_debug.jaxlink.translate.gpu_operands import Operands
@@ -23,7 +23,7 @@ def wgmma_ref(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
     target = agent.access(operands.views(acc, p["acc_transforms_tree"]).access)
     accesses, values = [target], []
     for side, tree in ((left, p["a_transforms_tree"]), (right, p["b_transforms_tree"])):
-        if refs.is_reference(side.aval):
+        if is_ref(side.aval):
             accesses.append(agent.access(operands.views(side, tree).access))
         else:
             values.append(agent.operand(side.operand))

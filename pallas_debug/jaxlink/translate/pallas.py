@@ -11,7 +11,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.jaxlink import refs, versions
-from pallas_debug.jaxlink.lowering import Lowering, constant, translate
+from pallas_debug.jaxlink.lowering import Lowering, constant, is_ref, translate
 
 
 @translate("pallas.program_id")
@@ -66,7 +66,7 @@ def run_scoped(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
     jaxpr = p["jaxpr"]
     collective = bool(p.get("collective_axes"))
     transforms = p.get("ref_transforms") or [()] * len(jaxpr.invars)
-    names = debug_names(jaxpr, len(ins))
+    names = debug_names(jaxpr)
     scope = "block" if collective or lw.grid.threads == 1 else "thread"
     before = lw.enter("scoped", "run_scoped")
     decls = tuple(
@@ -115,14 +115,13 @@ def _scope(aval: Any, scope: str) -> str:
     return "thread" if refs.space_of(aval) == "regs" else scope
 
 
-def debug_names(jaxpr: Any, skip: int) -> list[str]:
+def debug_names(jaxpr: Any) -> list[str]:
     """The user's parameter names of a jaxpr's inputs, "" where unknown."""
     info = getattr(jaxpr, "debug_info", None)
     names = list(getattr(info, "arg_names", None) or [])
     count = len(jaxpr.invars)
     names = names[-count:] if len(names) > count else names
     names += [""] * (count - len(names))
-    del skip
     # With a layout an argument is a pair of reference and transforms.
     return [str(n or "").removesuffix(".ref") for n in names]
 
@@ -181,7 +180,7 @@ def masked(eqn: Any, ins: Sequence[ir.Operand]) -> tuple[ir.Access, Any, Any, An
 def run_state(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     """Values become references for the body, and values again after it."""
     inner, _ = versions.open_jaxpr(eqn.params["jaxpr"])
-    names = debug_names(inner, 0)
+    names = debug_names(inner)
     flags = eqn.params.get("is_initialized") or (True,) * len(inner.invars)
     given = zip(ins, (v.aval for v in eqn.invars), strict=True)
     before = lw.enter("scoped", "run_state")
@@ -190,7 +189,7 @@ def run_state(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
     for position, (var, is_given) in enumerate(zip(inner.invars, flags, strict=True)):
         value, aval = next(given) if is_given else (None, None)
         operands.append(value)
-        if aval is not None and refs.is_reference(aval):
+        if aval is not None and is_ref(aval):
             continue
         name = names[position] or f"state{position}"
         decl = refs.declare(lw, name, var.aval, (), "thread")
