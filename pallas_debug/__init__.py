@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pallas_debug.session import Options as Options
     from pallas_debug.session import check as check
     from pallas_debug.session import load as load
+    from pallas_debug.session import portability as portability
     from pallas_debug.session import recording as recording
     from pallas_debug.session import trace as trace
     from pallas_debug.trace import Trace as Trace
@@ -25,6 +26,7 @@ _HOMES = {
     "trace": "pallas_debug.session",
     "check": "pallas_debug.session",
     "recording": "pallas_debug.session",
+    "portability": "pallas_debug.session",
     "load": "pallas_debug.session",
     "Options": "pallas_debug.session",
     "Trace": "pallas_debug.trace",
@@ -37,6 +39,7 @@ __all__ = [  # at most twelve; tests/test_public_api.py holds the list
     "check",
     "recording",
     "load",
+    "portability",
     "Options",
     "Trace",
     "Report",

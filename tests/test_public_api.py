@@ -13,6 +13,7 @@ PUBLIC = {
     "check",
     "recording",
     "load",
+    "portability",
     "Options",
     "Trace",
     "Report",

@@ -13,7 +13,7 @@ import numpy as np
 
 from pallas_debug.gallery.entry import Case, Entry
 
-ROWS, COLUMNS, BLOCK = 16, 32, 4
+ROWS, COLUMNS, BLOCK = 32, 128, 8
 
 
 def build(fixed: bool) -> Case:

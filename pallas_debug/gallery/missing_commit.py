@@ -2,8 +2,8 @@
 
 Now and then the device writes the old tile to the output, while every interpreter shows
 the right one. Ordinary stores to shared memory and the asynchronous copy engine are two
-proxies of one memory, and the engine may read before the stores are visible to it.
-`plgpu.commit_smem()` between the store and `copy_smem_to_gmem` orders them.
+proxies of one memory, and the engine may read before the stores are visible to it. The
+way out is `plgpu.commit_smem()` between the store and `copy_smem_to_gmem`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from pallas_debug.gallery.entry import Case, Entry
 
-TILE, BLOCKS = 64, 4
+TILE, BLOCKS = 128, 4
 
 
 def build(fixed: bool) -> Case:

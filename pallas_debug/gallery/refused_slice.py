@@ -14,7 +14,7 @@ import numpy as np
 
 from pallas_debug.gallery.entry import Case, Entry
 
-TILE, BLOCKS = 8, 2
+TILE, BLOCKS = 128, 2
 
 
 def build(fixed: bool) -> Case:

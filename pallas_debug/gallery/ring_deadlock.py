@@ -15,7 +15,7 @@ import numpy as np
 
 from pallas_debug.gallery.entry import Case, Entry
 
-TILE, TILES, SLOTS = 64, 4, 2
+TILE, TILES, SLOTS = 128, 4, 2
 
 
 def build(fixed: bool) -> Case:

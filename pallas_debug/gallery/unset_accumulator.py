@@ -14,7 +14,7 @@ import numpy as np
 
 from pallas_debug.gallery.entry import Case, Entry
 
-SIZE, TILE = 32, 16
+SIZE, TILE = 256, 128
 
 
 def build(fixed: bool) -> Case:

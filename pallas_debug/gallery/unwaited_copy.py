@@ -14,7 +14,7 @@ import numpy as np
 
 from pallas_debug.gallery.entry import Case, Entry
 
-TILE, BLOCKS = 64, 4
+TILE, BLOCKS = 128, 4
 
 
 def build(fixed: bool) -> Case:

@@ -82,12 +82,12 @@ def run_captured(
     Returns:
       What `fn` returns, with JAX arrays for arrays.
     """
-    jaxpr, arrays, rebuild = _traced(fn, tuple(args), dict(kwargs))
+    jaxpr, arrays, rebuild = traced(fn, tuple(args), dict(kwargs))
     launch = functools.partial(_launch, on_launch, on_mesh_launch)
     return rebuild(outer.evaluate(jaxpr, arrays, launch))
 
 
-def _traced(
+def traced(
     fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
     """The jaxpr of a call, its array arguments, and what makes results of its values."""
@@ -125,6 +125,11 @@ _ARRAY = object()
 def _on_device(array: Any) -> Any:
     """What JAX makes of a NumPy array: of another dtype without `jax_enable_x64`."""
     return array if isinstance(array, (jax.Array, privates.Ref)) else jnp.asarray(array)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of a result, in JAX's order."""
+    return jax.tree.leaves(tree)
 
 
 def _is_array(leaf: Any) -> bool:

@@ -52,6 +52,10 @@ from jax._src.pallas.mosaic.interpret.params import InterpretParams as Interpret
 # the same; public after 0.10.2 only
 from jax._src.pallas.mosaic_gpu.interpret.params import InterpretGPUParams as InterpretGPUParams
 
+# what a run of JAX's interpreters leaves behind when it raises
+from jax._src.pallas.mosaic.interpret.interpret_pallas_call import reset_tpu_interpret_mode_state as reset_tpu_interpreter
+from jax._src.pallas.mosaic_gpu.interpret.gpu_callbacks import reset_gpu_interpret_mode_state as reset_gpu_interpreter
+
 # --- recording: our own lowering rules --------------------------------------------------
 # `register_lowering`, `lower_fun`, the tables of rules
 from jax._src.interpreters import mlir as mlir
@@ -63,6 +67,8 @@ from jax._src.callback import _callback_op_sharding as callback_sharding
 from jax._src.custom_batching import custom_vmap_p as custom_vmap_p
 # a value that is part of every cache key of jit
 from jax._src.config import State as ConfigState
+# errors of JAX with all their frames: the equation it was busy with is in one of them
+from jax._src.config import traceback_filtering as traceback_filtering
 
 # --- locations --------------------------------------------------------------------------
 # what JAX counts as the user's

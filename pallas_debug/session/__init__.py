@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pallas_debug.machine.options import Options as Options
+from pallas_debug.session.portability import portability as portability
 from pallas_debug.session.verbs import Recording as Recording
 from pallas_debug.session.verbs import check as check
 from pallas_debug.session.verbs import load as load

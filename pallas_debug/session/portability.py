@@ -1,0 +1,228 @@
+"""Where else a kernel runs: each of JAX's modes and backends is asked, one by one.
+
+Our own run comes first: it says which modes would hang, what to compare their results
+with, and, through its findings, at which line and with which way out they refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.machine.options import Options
+
+if TYPE_CHECKING:
+    from pallas_debug.checks import Finding
+
+UNFINISHED = ("truncated", "interrupted", "unsupported")
+# Targets that are meant for another kind of device than a backend's kernels.
+FOREIGN = {
+    "mosaic_gpu": ("TPU interpret mode", "TPU lowering"),
+    "triton": ("TPU interpret mode", "TPU lowering"),
+    "tpu": ("GPU interpret mode", "CUDA lowering"),
+}
+SECONDS_PER_EVENT = 2e-3  # a memory operation in JAX's GPU mode
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What one target makes of the function.
+
+    Attributes:
+      target: E.g. `GPU interpret mode`, `CUDA lowering`.
+      status: `runs`, `lowers`, `differs` (it runs, and returns something else),
+        `refused`, `foreign` (refused, and meant for another kind of device), `hangs`,
+        `not tried`.
+      why: What was raised, how the result differs, or why it was not tried.
+      hint: The way out, where a check knows one.
+      code: That check, or empty.
+      loc: The user's line, where it is known.
+      seconds: How long it took.
+    """
+
+    target: str
+    status: str
+    why: str = ""
+    hint: str = ""
+    code: str = ""
+    loc: ir.Loc | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Portability:
+    """The table that `portability` returns; printing it draws it."""
+
+    name: str
+    jax: str
+    chip: str
+    rows: tuple[Row, ...]
+
+    def __getitem__(self, target: str) -> Row:
+        """The row of a target by name."""
+        return {row.target: row for row in self.rows}[target]
+
+    def __str__(self) -> str:
+        from pallas_debug.views import portability
+
+        return portability.text(self)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from pallas_debug.views import portability
+
+        return portability.html(self)
+
+
+def portability(
+    fn: Callable[..., Any],
+    *args: Any,
+    options: Options | None = None,
+    timeout: float = 60.0,
+    **kwargs: Any,
+) -> Portability:
+    """Tries a function in every mode of the installed JAX and says what each does.
+
+    The targets are this debugger, GPU and TPU interpret mode, `interpret=True`, and the
+    lowerings for CUDA and TPU (which need no device and compile nothing: errors of the
+    device's own compiler stay unseen).
+
+    Args:
+      fn: Any JAX function that launches kernels, with its arguments after it.
+      *args: Its arguments.
+      options: As for `trace`.
+      timeout: Seconds that each target may take; what would surely take longer, by the
+        number of events, is not tried.
+      **kwargs: Its keyword arguments.
+
+    Raises:
+      NoLaunch: `fn` launched no kernel.
+    """
+    from pallas_debug.jaxlink import targets
+    from pallas_debug.session.verbs import check, trace
+
+    options = options or Options()
+    recorded = trace(fn, *args, options=options, **kwargs)
+    findings = check(recorded).findings
+    outputs = _flat(recorded.outputs)
+    rows = [_ours(recorded)]
+    launch = recorded.launches[0]
+    subject = targets.Subject(fn, args, kwargs, options.chip, options.cores)
+    hopeless = _hopeless(recorded, timeout)
+    for target in targets.interpreters():
+        if hopeless:
+            rows.append(replace(hopeless, target=target.name))
+        else:
+            attempt = subject.run(target, timeout)
+            rows.append(_row(attempt, findings, launch, outputs))
+    for target in targets.BACKENDS:
+        rows.append(_row(subject.lower(target, timeout), findings, launch))
+    jax = str(recorded.meta["jax"])
+    return Portability(name=launch.name, jax=jax, chip=launch.chip, rows=tuple(rows))
+
+
+def _ours(recorded: Any) -> Row:
+    outcomes = [la.outcome for la in recorded.launches if la.outcome.kind != "finished"]
+    if not outcomes:
+        return Row(target="pallas_debug", status="runs")
+    status = "hangs" if outcomes[0].kind == "deadlock" else "refused"
+    return Row(target="pallas_debug", status=status, why=outcomes[0].message)
+
+
+def _hopeless(recorded: Any, timeout: float) -> Row | None:
+    """Why running the function in JAX's interpreters cannot be tried, if so."""
+    kinds = {launch.outcome.kind for launch in recorded.launches}
+    seconds = len(recorded) * SECONDS_PER_EVENT
+    why, status = "", "not tried"
+    if "deadlock" in kinds:
+        status = "hangs"
+        why = "not tried: the kernel waits for something that nobody will do"
+    elif kinds & set(UNFINISHED):
+        why = "our own run did not come to its end"
+    elif seconds > timeout:
+        why = f"about {seconds:,.0f} s for {len(recorded):,} events; raise `timeout`"
+    return Row(target="", status=status, why=why) if why else None
+
+
+def _row(
+    attempt: Any,
+    findings: tuple[Finding, ...],
+    launch: Any,
+    outputs: list[np.ndarray] | None = None,
+) -> Row:
+    status, why, known, loc = attempt.status, "", None, None
+    if status == "refused":
+        why = f"{attempt.exception}: {attempt.message or 'without a message'}"
+        known = _explains(findings, attempt)
+        loc = (known.loc if known else None) or attempt.loc or launch.loc
+        if attempt.target in FOREIGN.get(launch.backend, ()):
+            status, loc = "foreign", None
+    elif status == "hangs":
+        why = f"no result after {attempt.seconds:,.0f} s"
+    elif outputs is not None and attempt.outputs is not None:
+        why = _difference(outputs, attempt.outputs)
+        status = "differs" if why else status
+    return Row(
+        target=attempt.target,
+        status=status,
+        why=why,
+        hint=known.hint if known else "",
+        code=known.code if known else "",
+        loc=loc,
+        seconds=attempt.seconds,
+    )
+
+
+def _explains(findings: tuple[Finding, ...], attempt: Any) -> Finding | None:
+    """The finding that foresaw what JAX raised."""
+    for one in findings:
+        wording = str(one.details.get("wording", ""))
+        same = one.details.get("exception") == attempt.exception
+        if same and wording in attempt.message:
+            return one
+    return None
+
+
+def _flat(tree: Any) -> list[np.ndarray]:
+    """The arrays of a result, in JAX's order."""
+    from pallas_debug.jaxlink.capture import leaves
+
+    return [np.asarray(leaf) for leaf in leaves(tree)]
+
+
+def _difference(ours: list[np.ndarray], theirs: tuple[np.ndarray, ...]) -> str:
+    """How two results differ in one line; empty if they agree."""
+    for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+        wrong = ~_close(mine, other)
+        if wrong.any():
+            place = tuple(int(i) for i in np.argwhere(wrong)[0])
+            which = f"output {number}" if len(ours) > 1 else "the output"
+            return (
+                f"{which} differs in {int(wrong.sum()):,} of {wrong.size:,} elements, "
+                f"first at {place}: {other[place]} in place of {mine[place]}"
+            )
+    return ""
+
+
+def _close(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Where two arrays agree within the rounding of their dtype; NaN equals NaN."""
+    if mine.dtype.kind in "biu" or not _is_float(mine.dtype):
+        return mine == other
+    rtol = float(ml_dtypes.finfo(mine.dtype).eps) ** 0.5
+    wide = [array.astype(np.float64) for array in (mine, other)]
+    scale = np.nanmax(np.abs(wide[0]), initial=0.0, where=np.isfinite(wide[0]))
+    return np.isclose(*wide, rtol=rtol, atol=rtol * float(scale), equal_nan=True)
+
+
+def _is_float(dtype: np.dtype) -> bool:
+    try:
+        ml_dtypes.finfo(dtype)
+    except ValueError:
+        return False
+    return True
