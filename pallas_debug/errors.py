@@ -129,6 +129,14 @@ class UnsupportedOp(PallasDebugError):
     )
 
 
+class UnsupportedForm(UnsupportedOp):
+    """The machine knows an op, but not this use of it. Data: `op`, `form`, `way`."""
+
+    code = "PD906"
+    what = "`{op}` is not supported with {form}"
+    hint = "{way}"
+
+
 class OpFailed(PallasDebugError):
     """The machine's meaning of an op raised. Data: `op`, `error`."""
 
@@ -182,6 +190,14 @@ class BadOption(PallasDebugError, ValueError):
             choices=accepted if isinstance(accepted, str) else or_list(words),
             suggestion=or_list(close) if close else "",
         )
+
+
+class BadChoice(PallasDebugError, ValueError):
+    """A policy chose a thread that cannot run. Data: `policy`, `choice`, `enabled`."""
+
+    code = "PD911"
+    what = "the policy `{policy}` chose {choice}; the threads that can run: {enabled}"
+    hint = "a policy returns one of the numbers in its first argument"
 
 
 class UnknownEntry(PallasDebugError, KeyError):
@@ -248,6 +264,14 @@ class NewerFormat(BadTraceFile):
     hint = "pip install --upgrade pallas-debug"
 
 
+class BadBaseline(PallasDebugError, ValueError):
+    """A file that cannot be read as a baseline. Data: `path`, `reason`."""
+
+    code = "PD924"
+    what = "cannot read the baseline `{path}`: {reason}"
+    hint = "write one with `pallas-debug check --write-baseline PATH …`"
+
+
 class CaptureError(PallasDebugError):
     """A function or kernel could not be turned into a launch. Data: `what`."""
 
@@ -268,11 +292,11 @@ class NoLaunch(PallasDebugError):
 
 
 class ReentrantRecording(PallasDebugError):
-    """A recording was opened inside another."""
+    """A cell asked to be recorded while another one is."""
 
     code = "PD932"
-    what = "a recording is already open, and recordings do not nest"
-    hint = "close the outer one first, or use its trace for both"
+    what = "a cell is already being recorded, and its trace will have this one's launches"
+    hint = "leave `%%pallas_debug` out here, or use `pldb.recording()`, which nests"
 
 
 class KernelRaised(PallasDebugError):
@@ -289,3 +313,35 @@ class NotInstalled(PallasDebugError, ImportError):
     code = "PD940"
     what = "{purpose} needs `{package}`, which is not installed"
     hint = "pip install 'pallas-debug[{extra}]'"
+
+
+class NoSource(PallasDebugError):
+    """A launch that came from a file cannot be executed. Data: `name`."""
+
+    code = "PD950"
+    what = "`{name}` came from a file, so its variables cannot be computed again"
+    hint = "session.attach(fn, *args) with the function that was recorded"
+
+
+class OtherKernel(PallasDebugError, ValueError):
+    """What is to be attached does something else. Data: `name`, `reason`."""
+
+    code = "PD951"
+    what = "`{name}` cannot be attached: {reason}"
+    hint = "attach the function, and the arguments, that the trace was recorded with"
+
+
+class ExpressionFailed(PallasDebugError):
+    """A condition of a breakpoint raised. Data: `expression`, `error`, `event`."""
+
+    code = "PD952"
+    what = "`{expression}` raised {error} at event {event}"
+    hint = "an expression over the variables of the thread, and `np`: `acc.max() > 3`"
+
+
+class OtherReplay(PallasDebugError):
+    """A launch that is executed again differs from its record. Data: `name`."""
+
+    code = "PD953"
+    what = "`{name}` does not come out as it was recorded when it is executed again"
+    hint = "open the session with the options of the recording: Session(trace, options=…)"

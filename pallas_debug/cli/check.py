@@ -14,6 +14,7 @@ from pallas_debug.cli import run as run_command
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     output.add_arguments(parser)
+    output.add_judging(parser)
     parser.add_argument(
         "--jax", action="store_true", help="only what JAX itself would refuse"
     )
@@ -57,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _of_file(arguments: argparse.Namespace) -> int:
     """Judges a saved trace."""
     trace = pallas_debug.load(arguments.target)
-    report = pallas_debug.check(trace)
+    report = output.judged(trace, arguments)
     family = views.REFUSALS if arguments.jax else ""
     output.show(trace, report, arguments, summary=False, family=family)
     return codes.verdict(trace, report, failed=False, refusals_only=arguments.jax)

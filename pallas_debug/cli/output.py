@@ -8,7 +8,9 @@ import json
 import sys
 from typing import Any
 
+import pallas_debug
 from pallas_debug import errors, views
+from pallas_debug.checks import suppression
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +19,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="print one JSON object and nothing else"
     )
     parser.add_argument("--save", metavar="PATH", help="write the trace to this file")
+
+
+def add_judging(parser: argparse.ArgumentParser) -> None:
+    """The options that say which findings count, and how they are printed."""
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "sarif", "github"),
+        default="text",
+        help="how the findings are printed (json is the same as --json)",
+    )
+    parser.add_argument(
+        "--select", metavar="CODES", help="run these checks only: PD101,PD2"
+    )
+    parser.add_argument(
+        "--ignore", metavar="CODES", help="leave the findings of these checks aside"
+    )
+    parser.add_argument(
+        "--baseline", metavar="PATH", help="leave the findings of this file aside"
+    )
+    parser.add_argument(
+        "--write-baseline",
+        metavar="PATH",
+        help="write the findings to a baseline file, and count none of them",
+    )
+
+
+def judged(trace: Any, arguments: argparse.Namespace) -> Any:
+    """The report of a trace as the arguments ask."""
+    report = pallas_debug.check(trace, select=arguments.select, ignore=arguments.ignore)
+    if arguments.baseline:
+        known = suppression.read_baseline(arguments.baseline)
+        report = suppression.without(report, known)
+    if arguments.write_baseline:
+        suppression.write_baseline(report, arguments.write_baseline)
+        known = map(suppression.fingerprint, report.findings)
+        report = suppression.without(report, known)
+    return report
+
+
+def wants_data(arguments: argparse.Namespace) -> bool:
+    """Whether standard output is for a program alone."""
+    return arguments.json or getattr(arguments, "format", "text") != "text"
 
 
 def _ours_after_target(arguments: argparse.Namespace) -> list[str]:
@@ -48,7 +92,7 @@ def refuse_words(arguments: argparse.Namespace) -> None:
 
 def script_output(arguments: argparse.Namespace) -> Any:
     """Where the script's own output goes: beside ours, or away from the JSON."""
-    if arguments.json:
+    if wants_data(arguments):
         return contextlib.redirect_stdout(sys.stderr)
     return contextlib.nullcontext()
 
@@ -74,7 +118,11 @@ def show(
     """
     if getattr(arguments, "save", None):
         trace.save(arguments.save)
-    if arguments.json:
+    form = getattr(arguments, "format", "text")
+    if form in ("sarif", "github"):
+        print(views.VIEWS.get(form).function(trace, report))
+        return
+    if arguments.json or form == "json":
         facts = views.facts(trace, report, family)
         if ending is not None:
             facts["script"] = {"how": ending.how, "code": ending.code} | (

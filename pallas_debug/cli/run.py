@@ -17,6 +17,7 @@ from pallas_debug.cli import codes, output, script, target
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     output.add_arguments(parser)
+    output.add_judging(parser)
     words.add_to(parser.add_argument)
     parser.add_argument("target", metavar="script", help="path of the script")
     parser.add_argument(
@@ -99,9 +100,9 @@ def _reported(
     """Shows what was recorded and what stopped it; returns the exit code."""
     if not (trace.launches or ending.failed or stopped):
         stopped = [errors.NoLaunch(function=arguments.target)]
-    report = pallas_debug.check(trace)
+    report = output.judged(trace, arguments)
     family = views.REFUSALS if refusals else ""
-    if trace.launches or arguments.json:
+    if trace.launches or output.wants_data(arguments):
         output.show(
             trace, report, arguments, summary=summary, family=family, ending=ending
         )

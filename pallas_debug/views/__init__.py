@@ -1,8 +1,18 @@
-"""Pure functions from a trace and its report to something a person can look at."""
+"""Pure functions from a trace and its report to something a person can look at.
+
+Those under `@view` make whole files; this is their explicit list.
+"""
 
 from pallas_debug.views.facts import facts as facts
+from pallas_debug.views.github import github as github
+from pallas_debug.views.sarif import sarif as sarif
 from pallas_debug.views.summary_html import html_summary as html_summary
 from pallas_debug.views.text import REFUSALS as REFUSALS
 from pallas_debug.views.text import findings as findings
 from pallas_debug.views.text import is_refusal as is_refusal
 from pallas_debug.views.text import summary as summary
+from pallas_debug.views.view import SUFFIXES as SUFFIXES
+from pallas_debug.views.view import VIEWS as VIEWS
+from pallas_debug.views.view import View as View
+from pallas_debug.views.view import view as view
+from pallas_debug.views.view import view_for as view_for

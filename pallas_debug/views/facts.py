@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 from pallas_debug.trace import Trace
 from pallas_debug.views import overview
+from pallas_debug.views.bundle_schema import LocView
+from pallas_debug.views.view import view as exported
 
 
 def facts(trace: Trace, report: Any, family: str = "") -> dict[str, Any]:
@@ -21,6 +24,12 @@ def facts(trace: Trace, report: Any, family: str = "") -> dict[str, Any]:
             _finding(one) for one in report.findings if one.code.startswith(family)
         ],
     }
+
+
+@exported("json", suffix=".json")
+def json_text(trace: Trace, report: Any) -> str:
+    """The facts as the text of a JSON file."""
+    return json.dumps(facts(trace, report), indent=1)
 
 
 def plain(value: Any) -> Any:
@@ -36,7 +45,8 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
-def _loc(loc: Any) -> dict[str, Any] | None:
+def plain_loc(loc: Any) -> LocView | None:
+    """A place as JSON, None where there is none."""
     if not loc:
         return None
     return {
@@ -56,7 +66,7 @@ def _launch(view: overview.Overview) -> dict[str, Any]:
         "grid": plain(launch.grid),
         "cluster": plain(launch.cluster),
         "threads": launch.threads,
-        "loc": _loc(launch.loc),
+        "loc": plain_loc(launch.loc),
         "outcome": {"kind": launch.outcome.kind, "message": launch.outcome.message},
         "scalars": plain(launch.scalars),
         "counts": [plain(asdict(count)) for count in view.counts],
@@ -71,7 +81,7 @@ def _finding(one: Any) -> dict[str, Any]:
         "severity": str(one.severity),
         "message": one.message,
         "hint": one.hint,
-        "loc": _loc(one.loc),
+        "loc": plain_loc(one.loc),
         "launch": plain(one.launch),
         "threads": plain(tuple(one.threads)),
         "events": plain(tuple(one.events)),

@@ -12,6 +12,7 @@ from typing import Any
 
 from pallas_debug.trace import Trace
 from pallas_debug.views import overview, text
+from pallas_debug.views.view import view as exported
 
 LIMIT = 20_000
 CELL = "padding:1px 10px 1px 0;text-align:left;background:none;border:0"
@@ -115,3 +116,11 @@ def html_summary(trace: Trace, report: Any) -> str:
         + (f"<i>{_escaped(legend)}</i>" if refused else "")
         + "</div>"
     )
+
+
+@exported("summary-html", suffix=".html")
+def html_file(trace: Trace, report: Any) -> str:
+    """The summary as a file that a browser opens."""
+    title = _escaped(", ".join(launch.name for launch in trace.launches[:3]))
+    head = f'<!doctype html><meta charset="utf-8"><title>{title}</title>'
+    return head + html_summary(trace, report)

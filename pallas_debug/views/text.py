@@ -9,6 +9,7 @@ from typing import Any
 
 from pallas_debug.trace import Trace, dtypes
 from pallas_debug.views import overview
+from pallas_debug.views.view import view as exported
 
 MOST_FINDINGS = 20  # in one list
 MOST_LAUNCHES = 20  # that differ, in one summary
@@ -250,6 +251,7 @@ def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
     return "\n".join(blocks)
 
 
+@exported("text", suffix=".txt")
 def summary(trace: Trace, report: Any, family: str = "") -> str:
     """What each launch did, then the findings."""
 

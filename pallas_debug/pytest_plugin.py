@@ -1,0 +1,88 @@
+"""Fails tests on what the checks find in the kernels that they launch.
+
+A marked test (`@pytest.mark.pallas_debug`), or with `--pallas-debug` every test, runs
+inside a recording: its kernels are recorded and judged, nothing in it changes. The
+fixture `pallas_debug` gives a test the recording itself. JAX is imported only then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+HELP = "record and check the kernels of every test"
+MARK = (
+    "pallas_debug(*, select=None, ignore=None, fail_on='error', **options): record this "
+    "test's kernels and fail on findings; options are those of pallas_debug.Options"
+)
+SEVERITIES = ("error", "warning", "info")
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Adds `--pallas-debug` and its companions."""
+    group = parser.getgroup("pallas_debug")
+    group.addoption("--pallas-debug", action="store_true", help=HELP)
+    group.addoption(
+        "--pallas-debug-baseline",
+        metavar="PATH",
+        help="leave the findings of this baseline file aside",
+    )
+
+
+def pytest_configure(config: Any) -> None:
+    """Declares the marker."""
+    config.addinivalue_line("markers", MARK)
+
+
+@pytest.fixture
+def pallas_debug(request: Any) -> Iterator[Any]:
+    """A recording of the test's kernels; `pallas_debug.trace` has what was recorded."""
+    import pallas_debug as pldb
+
+    options, _ = _settings(request.node)
+    with pldb.recording(pldb.Options(**options)) as made:
+        yield made
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: Any) -> Any:
+    """Runs a test inside a recording and judges it, where that was asked for."""
+    marked = item.get_closest_marker("pallas_debug") is not None
+    if not marked and not item.config.getoption("--pallas-debug"):
+        return (yield)
+    import pallas_debug as pldb
+
+    options, judging = _settings(item)
+    fail_on = judging.pop("fail_on", "error")
+    if fail_on not in SEVERITIES:
+        raise pytest.UsageError(f"fail_on={fail_on!r}; accepted: {SEVERITIES}")
+    with pldb.recording(pldb.Options(**options)) as made:
+        result = yield
+    if not made.trace.launches:
+        return result
+    report = _known_aside(pldb.check(made.trace, **judging), item.config)
+    counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
+    wrong = [one for one in report.findings if str(one.severity) in counted]
+    if wrong:
+        text = "\n".join(map(str, wrong))
+        pytest.fail(f"pallas_debug: {report.tally}\n{text}", pytrace=False)
+    return result
+
+
+def _settings(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The marker's options of a recording, and those of judging it."""
+    mark = item.get_closest_marker("pallas_debug")
+    given = dict(mark.kwargs) if mark else {}
+    judging = {k: given.pop(k) for k in ("select", "ignore", "fail_on") if k in given}
+    return given, judging
+
+
+def _known_aside(report: Any, config: Any) -> Any:
+    path = config.getoption("--pallas-debug-baseline")
+    if not path:
+        return report
+    from pallas_debug.checks import suppression
+
+    return suppression.without(report, suppression.read_baseline(path))
