@@ -49,7 +49,7 @@ OUTSIDE = {
     "machine": ARRAYS,
     "jaxlink": ARRAYS | {"jax", "jaxlib"},
     "checks": ARRAYS,
-    "views": ARRAYS | {"anywidget", "traitlets", "matplotlib", "pygments"},
+    "views": ARRAYS | {"anywidget", "traitlets", "matplotlib", "pygments", "pyarrow"},
     "session": ARRAYS | {"tqdm"},
     "magic": {"IPython"},
     "sphinxext": {"sphinx", "docutils"},
@@ -57,7 +57,7 @@ OUTSIDE = {
     "pytest_plugin": {"pytest"},
 }
 # Optional or slow: imported by the function that needs them, never by a module.
-LAZY = {"IPython", "anywidget", "traitlets", "matplotlib", "pygments"}
+LAZY = {"IPython", "anywidget", "traitlets", "matplotlib", "pygments", "pyarrow"}
 LAZY_EXEMPT = {
     "magic/magics.py",  # is itself imported lazily, by load_ipython_extension
     "views/widget.py",  # is itself imported lazily, by the view's function

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from pallas_debug import errors
-from pallas_debug.cli import check, codes, demo, explain, portability, run, view
+from pallas_debug.cli import check, codes, demo, explain, export, portability, run, view
 
 # A command is a module with `add_arguments(parser)` and `run(arguments) -> int`; the
 # first line of its docstring is its help.
@@ -18,6 +18,7 @@ COMMANDS = {
     "run": run,
     "check": check,
     "explain": explain,
+    "export": export,
     "portability": portability,
     "view": view,
     "demo": demo,

@@ -3,8 +3,10 @@
 Those under `@view` make whole files; this is their explicit list.
 """
 
+from pallas_debug.views.event_table import event_table as event_table
 from pallas_debug.views.facts import facts as facts
 from pallas_debug.views.github import github as github
+from pallas_debug.views.perfetto import perfetto as perfetto
 from pallas_debug.views.sarif import sarif as sarif
 from pallas_debug.views.summary_html import html_summary as html_summary
 from pallas_debug.views.text import REFUSALS as REFUSALS

@@ -1,0 +1,34 @@
+"""Write a saved trace as a file for another tool; the suffix says which."""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+
+import pallas_debug
+from pallas_debug import errors, views
+from pallas_debug.cli import codes
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    parser.add_argument("trace", help="a file written by trace.save")
+    parser.add_argument(
+        "output",
+        help=f"the file to write, named {', '.join(views.SUFFIXES)}",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Loads, judges and writes."""
+    if not pathlib.Path(arguments.trace).is_file():
+        raise errors.BadOption(
+            option="trace", value=arguments.trace, accepted="a file that exists"
+        )
+    view = views.view_for(arguments.output)
+    trace = pallas_debug.load(arguments.trace)
+    made = view.function(trace, pallas_debug.check(trace))
+    data = made.encode() if isinstance(made, str) else made
+    pathlib.Path(arguments.output).write_bytes(data)
+    print(f"{arguments.output}: {view.name}, {len(data):,} bytes")
+    return codes.CLEAN
