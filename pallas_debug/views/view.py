@@ -10,12 +10,13 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 from pallas_debug.registry import Registry
 from pallas_debug.trace import Trace
 
 Draw = Callable[[Trace, Any], str | bytes]
+D = TypeVar("D", bound=Draw)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +32,7 @@ VIEWS: Registry[View] = Registry("view")
 SUFFIXES: Registry[View] = Registry("view for files named")
 
 
-def view(name: str, *, suffix: str) -> Callable[[Draw], Draw]:
+def view(name: str, *, suffix: str) -> Callable[[D], D]:
     """Registers a view under its name and suffix; gives the function back unchanged.
 
     Args:
@@ -39,7 +40,7 @@ def view(name: str, *, suffix: str) -> Callable[[Draw], Draw]:
       suffix: How names of its files end, with the dot: `.json`, or `.perfetto.json`.
     """
 
-    def register(function: Draw) -> Draw:
+    def register(function: D) -> D:
         entry = View(name=name, suffix=suffix, function=function)
         SUFFIXES.add(suffix, entry)
         VIEWS.add(name, entry)
