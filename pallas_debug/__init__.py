@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from pallas_debug.checks import Finding as Finding
     from pallas_debug.checks import Report as Report
     from pallas_debug.session import Options as Options
+    from pallas_debug.session import Session as Session
     from pallas_debug.session import check as check
+    from pallas_debug.session import compare as compare
+    from pallas_debug.session import debug as debug
     from pallas_debug.session import load as load
     from pallas_debug.session import portability as portability
     from pallas_debug.session import recording as recording
@@ -28,20 +31,28 @@ _HOMES = {
     "recording": "pallas_debug.session",
     "portability": "pallas_debug.session",
     "load": "pallas_debug.session",
+    "compare": "pallas_debug.session",
+    "debug": "pallas_debug.session",
+    "Session": "pallas_debug.session",
     "Options": "pallas_debug.session",
     "Trace": "pallas_debug.trace",
     "Report": "pallas_debug.checks",
     "Finding": "pallas_debug.checks",
 }
 
+_MODULES = ("extend", "plot")  # public, too, each a module of its own
+
 __all__ = [  # at most twelve; tests/test_public_api.py holds the list
     "trace",
     "check",
+    "debug",
     "recording",
     "load",
+    "compare",
     "portability",
     "Options",
     "Trace",
+    "Session",
     "Report",
     "Finding",
 ]
@@ -49,6 +60,8 @@ __all__ = [  # at most twelve; tests/test_public_api.py holds the list
 
 def __getattr__(name: str) -> Any:
     """Loads a public name from its home on first use."""
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -315,6 +315,22 @@ class NotInstalled(PallasDebugError, ImportError):
     hint = "pip install 'pallas-debug[{extra}]'"
 
 
+class ViewerNotBuilt(PallasDebugError):
+    """A script of the viewer is missing. Data: `file`."""
+
+    code = "PD941"
+    what = "the viewer's script `{file}` is missing from this installation"
+    hint = "in a checkout: cd js_widgets && npm ci && npm run build"
+
+
+class NoHost(PallasDebugError):
+    """A viewer without a kernel was asked for what only a kernel knows. Data: `request`."""
+
+    code = "PD942"
+    what = "`{request}` needs a live session, and this viewer shows a recording only"
+    hint = "open it with pallas_debug.debug(fn, *args)"
+
+
 class NoSource(PallasDebugError):
     """A launch that came from a file cannot be executed. Data: `name`."""
 
@@ -345,3 +361,11 @@ class OtherReplay(PallasDebugError):
     code = "PD953"
     what = "`{name}` does not come out as it was recorded when it is executed again"
     hint = "open the session with the options of the recording: Session(trace, options=…)"
+
+
+class RequestFailed(PallasDebugError):
+    """A viewer's request met a fault. Data: `kind`, `error`."""
+
+    code = "PD954"
+    what = "the request `{kind}` failed: {error}"
+    hint = "report it with the saved trace: trace.save(path)"

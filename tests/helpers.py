@@ -30,11 +30,13 @@ FILE = "kernel.py"
 class TraceBuilder:
     """Writes a trace row by row, as the machine would."""
 
-    def __init__(self, *, writer=None, number=0, grid=(), **kernel):
+    def __init__(self, *, writer=None, number=0, grid=(), kernel_grid=None, **kernel):
         self.writer = writer or Writer()
         self.number = number
         self.grid = grid
         self.kernel = {"name": "kernel", "backend": "mosaic_gpu", **kernel}
+        if kernel_grid is not None:
+            self.kernel["grid"] = kernel_grid
         self.record = LaunchRecord(None, self.writer.events)
         self.writer.launches.append(self.record)
         self.instrs = []
@@ -221,6 +223,9 @@ class ThreadWriter:
     def signal(self, semaphore, index=0, aux=1, **instr):
         return self.emit(Kind.SIGNAL, semaphore, self._element(index), aux, **instr)
 
+    def fence(self, scope=0, **instr):
+        return self.emit(Kind.FENCE, aux=scope, **instr)
+
     def join(self, agent, *, reads=False, **instr):
         return self.emit(Kind.JOIN, agent.number, aux=int(reads), **instr)
 
@@ -230,6 +235,11 @@ class ThreadWriter:
 
     def print(self, text, **instr):
         return self.emit(Kind.PRINT, aux=self.builder.writer.text(text), **instr)
+
+    def asserted(self, text, **instr):
+        """A `debug_check` that failed."""
+        aux = -1 - self.builder.writer.text(text)
+        return self.emit(Kind.ASSERT, aux=aux, **instr)
 
     def stub(self, **instr):
         return self.emit(Kind.STUB, **instr)

@@ -103,7 +103,7 @@ class Tape:
 
     def op(self, name, *ins, results=0, **params):
         """An op of the `test` family."""
-        waits = RULES[name].waits
+        waits = RULES.get(name).waits
         return self.emit(name, *ins, results=results, params=params, sync=waits)
 
     def pure(self, function, *ins, results=1, outs=None):
@@ -270,7 +270,7 @@ def _verbs():
         "commit": lambda m, *, family: m.commit(family),
         "reads_done": lambda m: m.reads_done(),
         "log": lambda m, *values: m.log(" ".join(map(str, values))),
-        "asserted": lambda m, held: m.asserted(bool(held), "text"),
+        "asserted": lambda m, held: m.asserted(bool(held), "" if held else "text"),
         "free": lambda m, b: m.free(b),
     }
     waits = {

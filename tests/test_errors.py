@@ -34,6 +34,8 @@ EXAMPLES = [
     errors.ReentrantRecording(),
     errors.KernelRaised(name="body", error="TypeError: no", loc=LOC),
     errors.NotInstalled(package="anywidget", purpose="the viewer", extra="notebook"),
+    errors.ViewerNotBuilt(file="widget.js"),
+    errors.NoHost(request="evaluate"),
 ]
 
 

@@ -37,6 +37,7 @@ OURS = {
     "__main__": {"cli"},
     "gallery": {PUBLIC},
     "extend": {"machine", "checks", "views"},
+    "plot": {"views"},
     "executors": {"ir", "trace", "session"},
     "pytest_plugin": DOOR | {"checks"},  # baselines
     "__init__": {"magic", *LAYERS},  # inside functions and for type checkers

@@ -11,11 +11,14 @@ import pallas_debug as pldb
 PUBLIC = {
     "trace",
     "check",
+    "debug",
     "recording",
     "load",
+    "compare",
     "portability",
     "Options",
     "Trace",
+    "Session",
     "Report",
     "Finding",
 }

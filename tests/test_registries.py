@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from pallas_debug import checks, cli, errors
+from pallas_debug import checks, cli, errors, extend, views
 from pallas_debug.machine import rules as machine_rules
 from pallas_debug.registry import Registry
 
@@ -45,6 +45,47 @@ def test_unknown_key_offers_the_three_nearest_names():
     assert "XY" not in str(found.value)
 
 
+def test_removed_key_is_unknown_and_free_again():
+    rules = Registry("rule")
+    rules.add("pallas.swap", swap)
+    assert rules.remove("pallas.swap") is swap
+    with pytest.raises(errors.UnknownEntry):
+        rules.remove("pallas.swap")
+    rules.add("pallas.swap", swap)
+    assert rules.edits == 3
+
+
+def of_cell(file, source="def swap(m): return 0"):
+    """What a notebook cell defines: to Python an edited cell is another file."""
+    namespace = {"__name__": "__main__"}
+    exec(compile(source, file, "exec"), namespace)
+    return namespace["swap"]
+
+
+@pytest.mark.parametrize("again", ["cell-1", "cell-2"], ids=["same", "edited"])
+def test_cell_that_runs_again_replaces_its_registration(again):
+    rules = Registry("rule")
+    rules.add("pallas.swap", of_cell("cell-1"))
+    new = of_cell(again)
+    rules.add("pallas.swap", new)
+    assert rules.get("pallas.swap") is new
+    assert rules.edits == 2
+
+
+def test_two_definitions_of_one_cell_are_duplicates():
+    rules = Registry("rule")
+    rules.add("pallas.swap", of_cell("cell-1"))
+    with pytest.raises(errors.DuplicateEntry):
+        rules.add("pallas.swap", of_cell("cell-1", "\n\ndef swap(m): return 1"))
+
+
+def test_duplicate_rule_names_both_functions():
+    first = machine_rules.RULES.get("state.get").function
+    with pytest.raises(errors.DuplicateEntry, match=first.__qualname__) as caught:
+        machine_rules.rule("state.get")(swap)
+    assert f"{__name__}.swap" in str(caught.value)
+
+
 def test_iteration_is_sorted_by_key():
     views = Registry("view")
     for key in ("text", "html", "perfetto"):
@@ -76,9 +117,20 @@ def test_every_check_in_the_folder_is_in_the_list():
 
 def test_every_rule_family_in_the_folder_is_in_the_list():
     found = list(modules_with("machine/rules", "@rule("))
-    registered = {rule.function.__module__ for rule in machine_rules.RULES.values()}
+    registered = {rule.function.__module__ for _, rule in machine_rules.RULES.items()}
     assert found
     assert set(found) <= registered
+
+
+def test_every_view_in_the_folder_is_in_the_list():
+    found = set(modules_with("views", "@exported("))
+    assert found
+    assert {one.function.__module__ for _, one in views.VIEWS.items()} == found
+
+
+def test_everything_that_can_be_added_is_added_by_one_function_of_extend():
+    assert sorted(extend.__all__) == ["check", "rule", "schedule", "view"]
+    assert all(callable(getattr(extend, name)) for name in extend.__all__)
 
 
 def test_every_command_in_the_folder_is_in_the_list():

@@ -5,6 +5,7 @@ from helpers import TraceBuilder
 from hypothesis import strategies as st
 
 SHAPE = (4, 6)
+RACING = ["read", "write", "write", "update", "spawn", "end", "arrive", "wait", "fence"]
 VERBS = ["read", "spawn", "end", "arrive", "wait", "signal", "take", "join"]
 
 
@@ -104,4 +105,52 @@ def thread_traces(draw, most=40):
             if others:
                 agent = draw(st.sampled_from(others))
                 t.join(agent, reads=agent not in ended or draw(st.booleans()))
+    return b.close()
+
+
+@st.composite
+def racing_traces(draw, most=30):
+    """Threads, copies, products and barriers that touch a little memory, as they like."""
+    b = TraceBuilder(grid=(1,))
+    bar = b.barrier("bar", arrivals=1)
+    memory = [
+        b.buffer("s", (4,), space="smem", block=0),
+        b.buffer("t", (4,), space="tmem", block=0),
+    ]
+    root = b.thread("warpgroup", block=0)
+    threads = [root.spawn("warpgroup") for _ in range(draw(st.integers(1, 3)))]
+    live, ended, phases = list(threads), [], 0
+    issues = ["gpu.copy_gmem_to_smem", "gpu.tcgen05_mma", "gpu.tcgen05_copy_start"]
+    for _ in range(draw(st.integers(2, most))):
+        t = draw(st.sampled_from(live))
+        verb = draw(st.sampled_from(RACING))
+        if verb in ("read", "write", "update"):
+            start = draw(st.integers(0, 3))
+            size = draw(st.integers(1, 4 - start))
+            buffer, op = draw(st.sampled_from(memory)), "state.get"
+            if t in threads and verb != "update" and buffer == memory[1]:
+                names = {"read": "load", "write": "store"}
+                op = f"gpu.async_{names[verb]}_tmem"
+            line = draw(st.integers(1, 3))
+            getattr(t, verb)(buffer, [(start, size)], op=op, line=line)
+        elif verb == "spawn" and t in threads:
+            op = draw(st.sampled_from(issues))
+            agent = t.spawn(op=op)
+            row = b.writer.threads[agent.number]
+            b.writer.threads[agent.number] = row._replace(instr=b.instr(op=op))
+            live.append(agent)
+        elif verb == "end" and t not in threads:
+            t.end()
+            live.remove(t)
+            ended.append(t)
+        elif verb == "arrive":
+            t.arrive(bar, before=phases)
+            phases += 1
+            t.phase(bar, done=phases)
+        elif verb == "wait" and phases and t in threads:
+            t.wait(bar, aux=phases)
+        elif verb == "fence" and t in threads:
+            t.fence(draw(st.integers(0, 2)))
+        if ended and t in threads and draw(st.integers(0, 9)) == 0:
+            t.join(draw(st.sampled_from(ended)))
     return b.close()

@@ -9,7 +9,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.checks.finding import NOTHING, Finding, Severity
-from pallas_debug.trace.schema import RegionKind
+from pallas_debug.trace.schema import Kind, RegionKind
 from pallas_debug.trace.trace import Trace
 
 SHOWN = 100
@@ -53,6 +53,22 @@ def pairs(trace: Trace, events: np.ndarray) -> Pairs:
         whole = (start <= 0) & (last >= dims - 1) & ((stride == 1) | (dims <= 1))
         covers[mine] = whole.all(axis=1) & (kinds[mine] == RegionKind.BOX)
     return Pairs(buffer, region, of, inside, covers)
+
+
+def lifetimes(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """For each buffer the events of its birth and its end, -1 where there is none."""
+    kept = trace.caches.get("lifetimes")
+    if kept is None:
+        kept = tuple(_event_of(trace, kind) for kind in (Kind.ALLOC, Kind.FREE))
+        trace.caches["lifetimes"] = kept
+    return kept
+
+
+def _event_of(trace: Trace, kind: Kind) -> np.ndarray:
+    found = np.full(len(trace.buffer_rows), -1, np.int64)
+    events = np.flatnonzero(trace.columns.kind == kind)
+    found[trace.columns.object[events]] = events
+    return found
 
 
 def op_of(trace: Trace, seq: int) -> str:

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.checks import deadlock_graph
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace import dtypes
@@ -74,8 +75,10 @@ def deadlock(trace: Trace) -> Iterator[Finding]:
             loc = launch.kernel.loc_of(wait.instr)
             place = (loc.file, loc.line) if loc else wait.instr
             groups.setdefault((name, place), []).append(wait)
+        sources = _Sources(trace, launch)
+        graph = deadlock_graph.graph(trace, launch, waits, sources.of)
         for group in groups.values():
-            yield _finding(trace, launch, group, waits)
+            yield _finding(trace, launch, group, sources, graph)
 
 
 def _wait(trace: Trace, row: tuple[int, int, int, int, int]) -> Wait:
@@ -93,19 +96,38 @@ def _wait(trace: Trace, row: tuple[int, int, int, int, int]) -> Wait:
     )
 
 
+class _Sources:
+    """Lines that signal what is waited for, looked up once for each wait and object."""
+
+    def __init__(self, trace: Trace, launch: RecordedLaunch) -> None:
+        self._trace, self._launch = trace, launch
+        self._known: dict[tuple[int, int], tuple[dict[str, Any], ...]] = {}
+
+    def of(self, wait: Wait) -> tuple[dict[str, Any], ...]:
+        """Those that did so, then those that could."""
+        key = (wait.number, wait.instr)
+        if wait.number >= 0 and key not in self._known:
+            self._known[key] = _sources(self._trace, self._launch, wait)
+        return self._known.get(key, ())
+
+
 def _finding(
-    trace: Trace, launch: RecordedLaunch, group: list[Wait], waits: list[Wait]
+    trace: Trace,
+    launch: RecordedLaunch,
+    group: list[Wait],
+    lines: _Sources,
+    graph: dict[str, Any],
 ) -> Finding:
     first = group[0]
     who = trace.threads[first.thread]
-    details: dict[str, Any] = {"graph": _graph(trace, waits), "needed": first.needed}
+    details: dict[str, Any] = {"graph": graph, "needed": first.needed}
     if first.number < 0:
         agent = trace.threads[first.element]
         message = f"{who.name} waits for {agent.name}, which does not end"
         hint = "see what that operation itself waits for"
     else:
         progress = _progress(trace, first)
-        sources = _sources(trace, launch, first)
+        sources = lines.of(first)
         details |= {**progress, "sources": sources}
         message = f"{who.name} waits for {_words(trace, first, progress)}"
         message += _signalled(sources)
@@ -170,19 +192,20 @@ def _sources(
     """Lines that signal the object: those that did so, then those that could."""
     columns, name = trace.columns, trace.buffer_rows[wait.number].name
     found: dict[Any, dict[str, Any]] = {}
+    named = np.array([row.name == name for row in trace.buffer_rows], bool)
     part = slice(launch.first_event, launch.last_event)
-    kinds = columns.kind[part]
-    events = launch.first_event + np.flatnonzero(
-        np.isin(kinds, (Kind.ARRIVE, Kind.SIGNAL))
-    )
-    for seq in events.tolist():
-        number = int(columns.object[seq])
-        if trace.buffer_rows[number].name != name:
-            continue
+    is_signal = np.isin(columns.kind[part], (Kind.ARRIVE, Kind.SIGNAL))
+    events = launch.first_event + np.flatnonzero(is_signal)
+    events = events[named[columns.object[events]]]
+    own = columns.object[events] == wait.number
+    # Of the same object in other blocks, one event for each instruction will do.
+    _, others = np.unique(columns.instr[events[~own]], return_index=True)
+    for seq in sorted([*events[own].tolist(), *events[~own][others].tolist()]):
         instr, thread = _origin(trace, seq)
         entry = _entry(found, launch.kernel, instr)
-        entry["seen"] += number == wait.number
-        if number == wait.number and thread not in entry["threads"]:
+        is_own = int(columns.object[seq]) == wait.number
+        entry["seen"] += is_own
+        if is_own and thread not in entry["threads"]:
             entry["threads"] += (thread,)
     for instr in _static_sources(launch.kernel, wait.instr):
         _entry(found, launch.kernel, instr)
@@ -215,10 +238,22 @@ def _static_sources(kernel: ir.Kernel, waiting: int) -> Iterator[int]:
         return
     waited = {access.ref for access in kernel.tape[waiting].accesses}
     for number, instr in enumerate(kernel.tape):
+        if _is_of_agent(kernel, instr.scope):
+            continue  # its registers have numbers of their own
         # An asynchronous operation signals a reference that it is given as a value.
         used = {*(access.ref for access in instr.accesses), *instr.ins}
         if any(word in instr.op for word in SIGNALS) and used & waited:
             yield number
+
+
+def _is_of_agent(kernel: ir.Kernel, scope: int) -> bool:
+    """Whether a scope lies in the routine of an asynchronous operation, not of a warp."""
+    while 0 <= scope < len(kernel.scopes):
+        found = kernel.scopes[scope]
+        if found.kind == "agent":
+            return found.name != "warp"
+        scope = found.parent
+    return False
 
 
 def _signalled(sources: tuple[dict[str, Any], ...]) -> str:
@@ -248,28 +283,3 @@ def _hint(trace: Trace, wait: Wait, sources: tuple[dict[str, Any], ...]) -> str:
             " in each phase, or let the missing threads arrive"
         )
     return f"signal `{row.name}` as often as it is waited for, before the wait"
-
-
-def _graph(trace: Trace, waits: list[Wait]) -> tuple[dict[str, Any], ...]:
-    """For each waiting thread: what it waits for, and the state of its companions."""
-    waiting = {wait.thread: wait for wait in waits}
-    companions: dict[Any, list[Any]] = {}
-    for thread in trace.threads:
-        key = (thread.row.launch, thread.row.block)
-        if not thread.is_agent and thread.kind != "launch":
-            companions.setdefault(key, []).append(thread)
-    edges: list[dict[str, Any]] = []
-    for wait in waits[:SHOWN]:
-        row = trace.thread_rows[wait.thread]
-        edges += (
-            {
-                "thread": wait.thread,
-                "object": wait.number,
-                "element": wait.element,
-                "other": other.number,
-                "state": "waits" if other.number in waiting else "ended",
-            }
-            for other in companions.get((row.launch, row.block), ())
-            if other.number != wait.thread
-        )
-    return tuple(edges)

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pallas_debug import ir
+from pallas_debug.trace import showing
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -31,6 +32,7 @@ class Finding:
       hint: What to do next.
       code, name, severity: Of the check; filled in by `run_checks` where empty.
       loc: The user's line.
+      other: The line of the second access or thread, where two take part.
       launch: Row of the launches table, -1 if it is about none.
       buffer: Name of the buffer it is about, or empty.
       block: Grid coordinates of the first occurrence.
@@ -45,6 +47,7 @@ class Finding:
     name: str = ""
     severity: Severity | None = None
     loc: ir.Loc | None = None
+    other: ir.Loc | None = None
     launch: int = -1
     buffer: str = ""
     block: tuple[int, ...] | None = None
@@ -57,6 +60,13 @@ class Finding:
     def place(self) -> str:
         """`kernel.py:41`, or empty."""
         return f"{PurePath(self.loc.file).name}:{self.loc.line}" if self.loc else ""
+
+    @property
+    def doc(self) -> str:
+        """The documentation page of the check that found it; empty if unknown."""
+        from pallas_debug.checks.check import CHECKS
+
+        return CHECKS.get(self.code).doc if self.code in CHECKS else ""
 
     def __str__(self) -> str:
         lines = [f"{self.code} {self.severity}, {self.name}: {self.message}"]
@@ -129,6 +139,12 @@ class Report:
 
     def __str__(self) -> str:
         return "\n".join([self.tally, *map(str, self.findings)])
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str] | None:
+        return showing.mimebundle(showing.REPORT, self)
+
+    def _repr_html_(self) -> str | None:
+        return showing.html(showing.REPORT, self)
 
     def __repr__(self) -> str:
         hidden = f", {len(self.suppressed)} suppressed" if self.suppressed else ""

@@ -39,9 +39,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import accesses
+from pallas_debug.checks import accesses, origins, stored
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
+from pallas_debug.trace import fold
 from pallas_debug.trace.regions import Region, in_range
 from pallas_debug.trace.schema import Kind, RegionKind
 from pallas_debug.trace.trace import Trace
@@ -120,7 +121,7 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
     if region.elements is not None:
         return _elements(region, row.shape, f"{VERBS[kind]} {target}")
     faults = _dimensions(region, row.shape)
-    details = {
+    details: dict[str, Any] = {
         "requested": region.spans,
         "shape": row.shape,
         "dimensions": tuple(faults),
@@ -129,7 +130,12 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
     if instr is not None and instr.op.startswith("window."):
         if all(_may_overhang(d, region, row.shape, instr) for d in faults):
             return None
-        what = f"the index map of `{row.name}` gives the block {region.text}: {words}"
+        causes = _causes(trace, seq)
+        said = "".join(f" (`{name}`{at} is {value})" for name, at, value in causes)
+        what = f"the index map of `{row.name}` gives the block {region.text}{said}: "
+        what += words
+        if causes:
+            details["caused_by"] = causes
         hint = "an index map counts blocks, not elements; keep it within the array"
         return Fault(what, Severity.ERROR, hint, details)
     thread = trace.thread_rows[int(columns.thread[seq])]
@@ -138,6 +144,20 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
         return _copy(trace, thread, faults, (region, row.shape), (what, details))
     hint = "mask the access, or keep the index within the shape"
     return Fault(f"{VERBS[kind]} {target}: {words}", Severity.ERROR, hint, details)
+
+
+def _causes(trace: Trace, seq: int) -> tuple[tuple[str, str, Any], ...]:
+    """Scalars that the index map of a block read: buffer, subscript, value."""
+    columns = trace.columns
+    found = []
+    for read in origins.operand_reads(trace, seq):
+        row = trace.buffer_rows[int(columns.object[read])]
+        flat, _ = stored.touched(trace, read)
+        if len(flat) == 1 and row.role == "scalar":
+            values = fold.memory(trace, int(columns.object[read]), read).values
+            text = trace.region(int(columns.region[read])).text
+            found.append((row.name, text, values.reshape(-1)[flat[0]].item()))
+    return tuple(dict.fromkeys(found))
 
 
 def _dimensions(region: Region, shape: tuple[int, ...]) -> dict[int, str]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pallas_debug import errors
 from pallas_debug.checks.check import CHECKS, Check
 from pallas_debug.checks.finding import Finding, Report, Severity
+from pallas_debug.checks.suppression import is_commented
 from pallas_debug.trace.trace import Trace
 
 EVIDENCE = 100  # events and threads kept for one finding
@@ -24,15 +25,17 @@ def run_checks(
     Args:
       trace: What to judge; a prefix of a trace or one from a file will do.
       select: Codes, names or prefixes of codes (`"PD1"`) of the checks to run.
-      ignore: The same, for checks whose findings go to `report.suppressed`.
+      ignore: The same, for checks whose findings go to `report.suppressed`. So do
+        those of a line with the comment `# pallas-debug: ignore[PD101]`.
     """
     wanted = tuple(CHECKS) if select is None else _codes(select, "select")
     unwanted = frozenset(_codes(ignore, "ignore") if ignore is not None else ())
     findings: list[Finding] = []
     suppressed: list[Finding] = []
     for code in wanted:
-        found = _run(CHECKS.get(code), trace)
-        (suppressed if code in unwanted else findings).extend(found)
+        for one in _run(CHECKS.get(code), trace):
+            silenced = code in unwanted or is_commented(one)
+            (suppressed if silenced else findings).append(one)
     return Report(findings=tuple(findings), suppressed=tuple(suppressed), checks=wanted)
 
 
@@ -85,11 +88,12 @@ def _filled(one: Finding, check: Check) -> Finding:
 
 
 def _joined(findings: list[Finding]) -> list[Finding]:
-    """One finding for each line and buffer: the first, with everybody's evidence."""
+    """One finding for each line (or two) and buffer, with everybody's evidence."""
     groups: dict[object, Finding] = {}
     for one in findings:
         line = (one.loc.file, one.loc.line) if one.loc else one.message
-        key = (one.code, one.severity, line, one.buffer)
+        other = (one.other.file, one.other.line) if one.other else None
+        key = (one.code, one.severity, line, other, one.buffer)
         first = groups.get(key)
         if first is None:
             groups[key] = one

@@ -5,6 +5,7 @@
 Follows each buffer from its allocation: which elements have been written, and reads that
 touch others. The read is named, not the place where the value is used. Padding of a
 block that overhangs its array is no finding here, nor is the write-back of an output.
+Where nothing but a select looks at the value, as in a masked update, it is information.
 
 ## Why is this bad?
 
@@ -35,14 +36,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from pallas_debug.checks import accesses
+from pallas_debug.checks import accesses, stored
 from pallas_debug.checks.check import check
-from pallas_debug.checks.finding import Finding
+from pallas_debug.checks.finding import Finding, Severity
+from pallas_debug.checks.tapeflow import tapeflow
 from pallas_debug.trace import dtypes, fold
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
@@ -67,17 +68,30 @@ def uninitialized_read(trace: Trace) -> Iterator[Finding]:
         first = trace.events[int(events[0])]
         buffer, elements = first.buffer, missing[int(events[0])]
         assert buffer is not None, "a read has a buffer"
-        runs = _runs(elements, buffer.shape)
+        runs = stored.runs(elements, buffer.shape)
         box = ", ".join(f"{low}:{high}" for low, high in map(_hull, runs))
         text = f"`{buffer.name}`[{box}]" if runs else f"`{buffer.name}`"
         what = f"reads {text}, {_count(elements, buffer)} never written"
+        selected = is_only_selected(trace, int(events[0]))
+        what += ", and selects among them" if selected else ""
         yield accesses.finding_at(
             trace,
             events,
             what + accesses.times(trace, events),
             hint=f"write `{buffer.name}` before this line, at every grid point",
+            severity=Severity.INFO if selected else None,
             details={"elements": runs, "missing": len(elements)},
         )
+
+
+def is_only_selected(trace: Trace, seq: int) -> bool:
+    """Whether a mask decides what becomes of the value that an event read."""
+    columns = trace.columns
+    kernel = trace.launches[int(columns.launch[seq])].kernel
+    instr = int(columns.instr[seq])
+    if instr >= len(kernel.tape):
+        return False
+    return tapeflow(trace.caches, kernel).is_only_selected(instr)
 
 
 def _candidates(trace: Trace) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -103,20 +117,30 @@ def _candidates(trace: Trace) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     kinds = columns.kind[events]
     covers &= kinds == WRITE
     cuts = np.flatnonzero(roots[1:] != roots[:-1]) + 1
-    for start, end in pairwise([0, *cuts.tolist(), len(roots)]):
+    starts = np.concatenate([[0], cuts])
+    if not len(roots):
+        return
+    early = _may_be_early(kinds, covers, starts)
+    ends = np.concatenate([cuts, [len(roots)]])
+    for start, end in zip(starts[early].tolist(), ends[early].tolist(), strict=True):
         part = slice(start, end)
-        if start < end and _may_be_early(kinds[part], covers[part]):
-            yield int(roots[start]), events[part], covers[part]
+        yield int(roots[start]), events[part], covers[part]
 
 
-def _may_be_early(kinds: np.ndarray, covers: np.ndarray) -> bool:
-    """Whether anything is read before one write has set the whole memory."""
+def _may_be_early(
+    kinds: np.ndarray, covers: np.ndarray, starts: np.ndarray
+) -> np.ndarray:
+    """Of each memory, whether it is read before one write has set it whole.
+
+    The events of one memory stand side by side, from its entry of `starts` on.
+    """
+    end = len(kinds)
+    at = np.arange(end)
     reads = (kinds == READ) | (kinds == UPDATE)
-    if not reads.any():
-        return False
-    first_read, first_whole = int(np.argmax(reads)), int(np.argmax(covers))
-    reborn = (kinds[first_whole:] == ALLOC).any()
-    return bool(not covers.any() or first_read < first_whole or reborn)
+    read = np.minimum.reduceat(np.where(reads, at, end), starts)
+    whole = np.minimum.reduceat(np.where(covers, at, end), starts)
+    born = np.maximum.reduceat(np.where(kinds == ALLOC, at, -1), starts)
+    return (read < end) & ((whole == end) | (read < whole) | (born > whole))
 
 
 def _scan(
@@ -187,19 +211,6 @@ def _count(elements: np.ndarray, buffer: Any) -> str:
         return "all of it"
     noun = "element" if len(elements) == 1 else "elements"
     return f"{len(elements):,} {noun} of {total:,}"
-
-
-def _runs(elements: np.ndarray, shape: tuple[int, ...]) -> tuple[Any, ...]:
-    """For each dimension the ranges `(first, end)` of indices that are concerned."""
-    if not shape:
-        return ()
-    return tuple(_ranges(np.unique(i)) for i in np.unravel_index(elements, shape))
-
-
-def _ranges(numbers: np.ndarray) -> tuple[tuple[int, int], ...]:
-    cuts = np.flatnonzero(np.diff(numbers) > 1) + 1
-    parts = np.split(numbers, cuts)
-    return tuple((int(part[0]), int(part[-1]) + 1) for part in parts)
 
 
 def _hull(ranges: tuple[tuple[int, int], ...]) -> tuple[int, int]:

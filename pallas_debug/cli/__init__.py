@@ -10,13 +10,24 @@ import sys
 from collections.abc import Sequence
 
 from pallas_debug import errors
-from pallas_debug.cli import check, codes, demo, explain, export, portability, run, view
+from pallas_debug.cli import (
+    check,
+    codes,
+    debug,
+    demo,
+    explain,
+    export,
+    portability,
+    run,
+    view,
+)
 
 # A command is a module with `add_arguments(parser)` and `run(arguments) -> int`; the
 # first line of its docstring is its help.
 COMMANDS = {
     "run": run,
     "check": check,
+    "debug": debug,
     "explain": explain,
     "export": export,
     "portability": portability,

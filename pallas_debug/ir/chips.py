@@ -135,6 +135,16 @@ DEFAULT = {"gpu": "h100", "tpu": "v5e"}
 """The chip of a backend where nobody chose one."""
 
 
+def limits(name: str) -> dict[str, int]:
+    """Bytes of each memory space of a chip that has a limit; empty for no chip."""
+    if name not in CHIPS:
+        return {}
+    one = CHIPS[name]
+    known = {"gmem": one.hbm_bytes, "hbm": one.hbm_bytes, "smem": one.smem_bytes}
+    known |= {"vmem": one.vmem_bytes, "tmem": one.tmem_bytes}
+    return {space: size for space, size in known.items() if size}
+
+
 def chip(name: str) -> Chip:
     """A chip by its name, in any case and with or without `tpu` before it."""
     key = name.lower().removeprefix("tpu").lstrip(" _-")

@@ -7,9 +7,9 @@ For `repr`, docs and snapshots; also what a fingerprint is made of. Nobody parse
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,23 +39,41 @@ PARAM_LIMIT = 40
 HIDDEN = ("avals", "decls")
 
 
-def listing(kernel: Kernel) -> str:
-    """All instructions of a kernel, with scopes as indentation and source lines."""
-    names, shapes = _names(kernel)
+class Row(NamedTuple):
+    """A line of a listing: an instruction, or (-1) the heading of a scope."""
+
+    depth: int
+    instr: int
+    text: str
+
+
+def rows(kernel: Kernel) -> Iterator[Row]:
+    """The lines of a kernel's listing, without their places."""
+    names, shapes = result_names(kernel)
     main = reachable(kernel.tape, kernel.entry)
-    width = len(str(len(kernel.tape)))
-    lines, opened = [f"{kernel.name} ({kernel.backend})"], {-1, 0}
+    opened = {-1, 0}
     for position, instr in enumerate(kernel.tape):
         path = _path(kernel, instr.scope)
         for depth, scope in enumerate(path):
             if scope not in opened:
                 opened.add(scope)
-                lines.append(f"{' ' * width}{'  ' * depth}{_heading(kernel, scope)}")
-        indent = "  " * (len(path) - 1)
+                yield Row(depth, -1, _heading(kernel, scope))
         # An agent's registers are numbered anew.
         known = (names, shapes) if position in main else ({}, {})
-        text = f"{position:>{width}}  {indent}{line(instr, *known)}"
-        lines.append(f"{text:<{TEXT_COLUMNS}}  {_place(kernel, instr)}".rstrip())
+        yield Row(len(path) - 1, position, line(instr, *known))
+
+
+def listing(kernel: Kernel) -> str:
+    """All instructions of a kernel, with scopes as indentation and source lines."""
+    width = len(str(len(kernel.tape)))
+    lines = [f"{kernel.name} ({kernel.backend})"]
+    for depth, position, text in rows(kernel):
+        if position < 0:
+            lines.append(f"{' ' * width}{'  ' * depth}{text}")
+            continue
+        text = f"{position:>{width}}  {'  ' * depth}{text}"
+        place = _place(kernel, kernel.tape[position])
+        lines.append(f"{text:<{TEXT_COLUMNS}}  {place}".rstrip())
     return "\n".join(lines) + "\n"
 
 
@@ -160,7 +178,7 @@ def _param(value: Any) -> str:
     return str(value)[:PARAM_LIMIT]
 
 
-def _names(kernel: Kernel) -> tuple[dict[int, str], dict[int, tuple[int, ...]]]:
+def result_names(kernel: Kernel) -> tuple[dict[int, str], dict[int, tuple[int, ...]]]:
     """Names and shapes of the references that the tape declares, by register."""
     names: dict[int, str] = {}
     shapes: dict[int, tuple[int, ...]] = {}

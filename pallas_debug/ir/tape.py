@@ -154,6 +154,10 @@ class Access:
                 yield from step.ids
 
 
+# Before the name of an op in a use that nobody knows: `unsupported.state.get`.
+UNSUPPORTED = "unsupported."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Instr:
     """One instruction.

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pallas_debug import ir
-from pallas_debug.errors import UnsupportedOp
 from pallas_debug.jaxlink import locations, privates, refs
 from pallas_debug.jaxlink.lowering import Lowering
 
 IN_PLACE = ("any", "hbm", "semaphore", "gmem")
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ def _dim(dim: Any) -> tuple:
         return ("bounded", int(dim.block_size))
     if kind == "Blocked":
         return ("blocked", int(dim.block_size))
-    raise UnsupportedOp(op=f"a block dimension of kind {kind}")
+    return (UNKNOWN, repr(dim))
 
 
 def is_in_place(lw: Lowering, mapping: Any) -> bool:
@@ -84,7 +84,12 @@ def window(
     lw.scope = before
     lw.loc = _map_loc(lw, op.mapping)
     dims = dims_of(op.mapping)
-    if is_view(lw, op.mapping):
+    unknown = [dim[1] for dim in dims if dim[0] == UNKNOWN]
+    if unknown:
+        form = f"the block dimension {unknown[0]}", "use pl.Blocked, or pl.Element"
+        aval = op.mapping.transformed_block_aval
+        (ref,) = lw.unknown("pallas.pallas_call", [aval], form=form)
+    elif is_view(lw, op.mapping):
         params = {"dims": dims}
         (ref,) = lw.emit("window.view", [op.array, *indices], results=1, params=params)
     else:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.jaxlink import locations, outer, privates
+from pallas_debug.jaxlink.owned import copied
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,9 @@ _ARRAY = object()
 
 def _on_device(array: Any) -> Any:
     """What JAX makes of a NumPy array: of another dtype without `jax_enable_x64`."""
-    return array if isinstance(array, (jax.Array, privates.Ref)) else jnp.asarray(array)
+    if isinstance(array, (jax.Array, privates.Ref)):
+        return array
+    return copied(np.asarray(array))
 
 
 def leaves(tree: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.jaxlink import versions
 from pallas_debug.jaxlink.lowering import Lowering, constant, translate
 
@@ -45,7 +46,11 @@ def _jaxpr_key(params: dict[str, Any]) -> str:
     for key in ("call_jaxpr", "jaxpr", "fun_jaxpr", "call"):
         if key in params:
             return key
-    raise NotImplementedError(f"a call without a jaxpr among {sorted(params)}")
+    raise UnsupportedForm(
+        op="",
+        form=f"the parameters {', '.join(sorted(params))}, none of them a jaxpr",
+        way="call the function without this wrapper",
+    )
 
 
 @translate("lax.cond")

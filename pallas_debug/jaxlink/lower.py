@@ -156,7 +156,8 @@ def _mesh_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     lw.fall_back(locations.defined_at(body))
     lw.grid = _mesh_grid(mesh)
     n_in, n_out = len(call.in_avals), len(call.out_avals)
-    found = names.of_wrapped(body, n_in + n_out) or _names(body, 0, n_in, n_out)
+    found, lw.scratch = names.of_wrapped(body, n_in + n_out)
+    found = found or _names(body, 0, n_in, n_out)
     arrays = tuple(
         refs.declare(lw, found[i], v.aval, (), "launch")
         for i, v in enumerate(body.invars[: n_in + n_out])
@@ -212,6 +213,9 @@ def _facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
         "jax_version": jax.__version__,
         "interpret": call.interpret,
         "primitive": call.primitive,
+        "vmem_limit_bytes": getattr(
+            call.params.get("compiler_params"), "vmem_limit_bytes", None
+        ),
         **more,
     }
 

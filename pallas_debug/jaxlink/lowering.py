@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.ir.kernel import EMPTY
 from pallas_debug.jaxlink import locations, ops, privates, versions
 from pallas_debug.jaxlink.evaluate import evaluate
@@ -43,6 +44,7 @@ class Lowering:
       exact: Pure ops are evaluated as op-by-op JAX.
       axes: Coordinates on axes of a part of the kernel: the warps of a warpgroup.
       grid_ids: Registers of the grid coordinates where a loop over the grid keeps them.
+      scratch: Names of the scratch of the kernel as a whole, where JAX lost them.
       used: Variables that some equation reads, of the jaxprs entered so far.
       agents: Routines of asynchronous ops, appended when the body is done.
     """
@@ -64,6 +66,7 @@ class Lowering:
         self.agents: list[Callable[[], None]] = []
         self.loc = self.start_loc = self.add_loc(call.loc)
         self.last_loc = call.loc
+        self.scratch: list[str] = []
         self.used: set[Any] = set()
 
     # -- pieces --------------------------------------------------------------
@@ -195,13 +198,27 @@ class Lowering:
         ins = [self.operand(v, env) for v in eqn.invars]
         name = ops.op_name(eqn.primitive)
         translator = TRANSLATORS.get(name)
-        if translator is not None:
-            outs = list(translator(self, eqn, ins) or ())
-        else:
+        if translator is None:
             outs = self.pure(name, eqn, ins)
+        else:
+            outs = self._translated(translator, name, eqn, ins)
         for var, out in zip(eqn.outvars, outs, strict=True):
             env[var] = out
         self.loc, self.last_loc = kept
+
+    def _translated(
+        self, translator: Translator, name: str, eqn: Any, ins: list[ir.Operand]
+    ) -> list[ir.Operand]:
+        """What the translator gives, or an op that is an error when it is reached."""
+        emitted, agents, scope = len(self.tape), len(self.agents), self.scope
+        try:
+            return list(translator(self, eqn, ins) or ())
+        except UnsupportedForm as error:
+            del self.tape[emitted:], self.agents[agents:]
+            self.scope = scope
+            avals = [v.aval for v in eqn.outvars]
+            form = error.data["form"], error.data["way"]
+            return list(self.unknown(error.data["op"] or name, avals, ins, form))
 
     def pure(self, name: str, eqn: Any, ins: list[ir.Operand]) -> list[ir.Operand]:
         """A pure primitive, or an op that nobody here knows."""
@@ -221,13 +238,24 @@ class Lowering:
         return list(self.emit(name, ins, results=pure.results, pure=pure))
 
     def unknown(
-        self, name: str, out_avals: Sequence[Any], ins: Sequence[ir.Operand] = ()
+        self,
+        name: str,
+        out_avals: Sequence[Any],
+        ins: Sequence[ir.Operand] = (),
+        form: tuple[str, str] | None = None,
     ) -> tuple[ir.Reg, ...]:
-        """An op without a rule: an error when it is reached, or a stub."""
+        """An op without a rule: an error when it is reached, or a stub.
+
+        `form` says what use of a known op has none, and the way out. Results that are
+        references cannot be stubbed.
+        """
         avals = tuple((tuple(a.shape), str(a.dtype)) for a in out_avals)
-        return self.emit(
-            name, ins, results=len(avals), params={"avals": avals}, sync=True
-        )
+        params: dict[str, Any] = {"avals": avals}
+        if any(map(is_ref, out_avals)):
+            params["avals"] = None
+        if form is not None:
+            name, params["form"] = f"{ir.UNSUPPORTED}{name}", form
+        return self.emit(name, ins, results=len(out_avals), params=params, sync=True)
 
 
 def constant(value: Any) -> ir.Const:

@@ -1,37 +1,95 @@
-"""Names of a `plgpu.kernel`'s arguments: JAX wraps the user's function and loses them.
+"""Names of a kernel's arguments where JAX loses them: in wrappers, its own and the user's.
 
-The wrapper's body is one scoped allocation, whose function is the user's; any traceback
-from within has its code, and that its parameters.
+`plgpu.kernel` wraps the user's function in one scoped allocation; a user's `def f(*refs)`
+hands its references on to the function that names them. Any traceback from within has
+the code of both, and that its parameters.
 """
 
 from __future__ import annotations
 
+import dis
+import inspect
+import re
 import types
 from collections.abc import Iterator
 from typing import Any
 
+from pallas_debug import ir
 from pallas_debug.jaxlink import locations, privates
 
+_CALL_WITH_STAR = dis.opmap["CALL_FUNCTION_EX"]
+_STARRED = re.compile(r"\w+\[\d+\]")
 
-def of_wrapped(body: Any, count: int) -> list[str]:
-    """Names of the user's first `count` parameters; empty if they are not known."""
+
+def of_wrapped(body: Any, count: int) -> tuple[list[str], list[str]]:
+    """Names of the user's first `count` parameters, and of the scratch after them.
+
+    Either is empty where JAX's own names are as good.
+    """
     if len(body.eqns) != 1 or "jaxpr" not in body.eqns[0].params:
-        return []
+        return [], []
     inner = body.eqns[0].params["jaxpr"]
-    place = locations.defined_at(inner)
+    code = _code(inner)
+    if code is None:
+        return [], []
+    scratch = [str(name) for name in inner.debug_info.arg_names or ()]
+    own = _parameters(code)
+    star = _star(code)
+    if star and all(map(_STARRED.fullmatch, scratch)):
+        names = _handed_on(inner, code, count + len(scratch))
+        return names[:count], names[count:]
+    return _before({name.split("[")[0] for name in scratch}, own, count), []
+
+
+def of_starred(body: Any, names: list[str]) -> list[str]:
+    """Names of all references of a kernel; better ones for those of `*refs`."""
+    if not any(map(_STARRED.fullmatch, names)):
+        return names
+    code = _code(body)
+    if code is None or not _star(code):
+        return names
+    return _handed_on(body, code, len(names))
+
+
+def _handed_on(jaxpr: Any, code: types.CodeType, count: int) -> list[str]:
+    """Parameters of the one function that gets all references, else of `*refs`."""
+    called = {inner for inner in _called(jaxpr, code) if inner.co_argcount == count}
+    if len(called) == 1:
+        return list(called.pop().co_varnames[:count])
+    own, star = _parameters(code), _star(code)
+    return own[:count] + [f"{star}[{i}]" for i in range(count - len(own))]
+
+
+def _called(jaxpr: Any, code: types.CodeType) -> Iterator[types.CodeType]:
+    """What a function calls as `f(*refs)`, as far as equations came of it."""
+    for codes, offsets in _stacks(jaxpr):
+        for inner, outer, at in zip(codes, codes[1:], offsets[1:], strict=False):
+            if outer is code and code.co_code[at] == _CALL_WITH_STAR:
+                yield inner
+
+
+def _code(jaxpr: Any) -> types.CodeType | None:
+    """The code of the user's function that a jaxpr was traced from."""
+    place: ir.Loc | None = locations.defined_at(jaxpr)
     if place is None:
-        return []
-    for code in _codes(inner):
-        if (code.co_filename, code.co_firstlineno) == (place.file, place.line):
-            info = inner.debug_info
-            scratch = {str(name).split("[")[0] for name in info.arg_names or ()}
-            return _before(scratch, _parameters(code), count)
-    return []
+        return None
+    for codes, _ in _stacks(jaxpr):
+        for code in codes:
+            if (code.co_filename, code.co_firstlineno) == (place.file, place.line):
+                return code
+    return None
 
 
 def _parameters(code: types.CodeType) -> list[str]:
     names = list(code.co_varnames[: code.co_argcount])
     return names[1:] if names[:1] == ["self"] else names
+
+
+def _star(code: types.CodeType) -> str:
+    """The name of `*refs`, empty without."""
+    if not code.co_flags & inspect.CO_VARARGS:
+        return ""
+    return code.co_varnames[code.co_argcount + code.co_kwonlyargcount]
 
 
 def _before(scratch: set[str], own: list[str], count: int) -> list[str]:
@@ -44,10 +102,11 @@ def _before(scratch: set[str], own: list[str], count: int) -> list[str]:
     return own[end - count : end] if count <= end <= len(own) else []
 
 
-def _codes(jaxpr: Any) -> Iterator[types.CodeType]:
+def _stacks(jaxpr: Any) -> Iterator[tuple[Any, Any]]:
+    """For each equation the codes that it came from, innermost first, and where in them."""
     for eqn in jaxpr.eqns:
         traceback = eqn.source_info.traceback
         if traceback is not None:
-            yield from traceback.raw_frames()[0]
+            yield traceback.raw_frames()
         for inner in privates.core.jaxprs_in_params(eqn.params):
-            yield from _codes(inner)
+            yield from _stacks(inner)

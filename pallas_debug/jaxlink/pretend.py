@@ -22,6 +22,9 @@ from pallas_debug.jaxlink import privates
 # A toolkit without the known miscompilations that shipped kernels step around.
 CUDA_VERSION = 13000
 
+SHARED_MEMORY = "shared_memory_per_block_optin"
+OF_A_GPU = ("core_count", "compute_capability", SHARED_MEMORY)
+
 _MACHINERY = ("jax._src.", "jaxlib.")
 _KERNEL_CODE = ("jax._src.pallas.", "jax._src.tpu_info")
 
@@ -37,14 +40,14 @@ class _Answers:
             return None
         if question in ("core_count", "num_cores"):
             return self.cores or chip.core_count
+        if question == SHARED_MEMORY:
+            return chip.smem_bytes if chip.backend == "gpu" else None
         return getattr(chip, question)
 
 
 def _likely_chip(question: str, asker: str) -> chips.Chip | None:
     """The chip that an asker without a choice seems to have in mind."""
-    if question in ("core_count", "compute_capability") or _mentions(
-        asker, "gpu", "triton"
-    ):
+    if question in OF_A_GPU or _mentions(asker, "gpu", "triton"):
         return chips.chip(chips.DEFAULT["gpu"])
     if question == "num_cores" or _mentions(asker, "tpu", "mosaic"):
         return chips.chip(chips.DEFAULT["tpu"])
@@ -109,7 +112,7 @@ def _uninstall() -> None:
 
 
 def _replace_questions(device_class: type) -> None:
-    for question in ("device_kind", "core_count", "num_cores", "compute_capability"):
+    for question in ("device_kind", "num_cores", *OF_A_GPU):
         original = vars(device_class).get(question)
         if original is None:
             _undo.callback(delattr, device_class, question)

@@ -1,8 +1,9 @@
 """While open, every kernel launch of the process is handed to the caller's function.
 
 Replaces JAX's CPU lowering of the launch primitives by a call back to the host, so that
-it works under any `jit`, also for functions compiled before. May not run a JAX
-operation in that call: JAX 0.10.2 deadlocks there.
+it works under any `jit`, also for functions compiled before. What JAX computes in that
+call, it computes on a CPU apart: its own devices wait for the call. Recordings nest;
+each sees every launch.
 
   user's thread:  with recording(on_launch): ──── step(x) ──── step(x) ── exit: wait, undo
   XLA's thread:                                  on_launch    on_launch
@@ -22,8 +23,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from pallas_debug import errors, ir
-from pallas_debug.jaxlink import capture, locations, outer, privates
+from pallas_debug import ir
+from pallas_debug.jaxlink import apart, capture, hostcalls, locations, privates
 
 OnLowered = Callable[[capture.LaunchCall], None]
 
@@ -47,13 +48,18 @@ _enclosing: contextvars.ContextVar[ir.Loc | None] = contextvars.ContextVar(
 
 
 class _Recording:
-    """The open recording: takes launches from XLA's threads, one at a time."""
+    """An open recording: takes launches from XLA's threads, one at a time."""
 
     def __init__(
-        self, on_launch: capture.OnLaunch, on_lowered: OnLowered | None
+        self,
+        on_launch: capture.OnLaunch,
+        on_lowered: OnLowered | None,
+        prepare: OnLowered | None,
     ) -> None:
         self.on_launch = on_launch
         self.on_lowered = on_lowered
+        self.prepare = prepare
+        self.key = "recording" if on_lowered is None else f"recording {next(_fresh)}"
         self.error: BaseException | None = None
         self.lock = threading.Lock()
         self.mark = f"pallas_debug stopped recording {id(self)}"
@@ -86,12 +92,16 @@ class _Recording:
         return self.error is not None and self.mark in str(error)
 
 
-_open: _Recording | None = None
+_open: list[_Recording] = []  # the outermost first
+_rules = contextlib.ExitStack()
+_changing = threading.Lock()
 
 
 @contextlib.contextmanager
 def recording(
-    on_launch: capture.OnLaunch, on_lowered: OnLowered | None = None
+    on_launch: capture.OnLaunch,
+    on_lowered: OnLowered | None = None,
+    prepare: OnLowered | None = None,
 ) -> Iterator[None]:
     """Hands every launch inside the `with` block to `on_launch`.
 
@@ -100,20 +110,16 @@ def recording(
 
     Args:
       on_launch: Called once per launch and device, in the order in which they run, with
-        NumPy arrays of its own. May call no JAX operation.
+        NumPy arrays of its own. May touch no array that JAX holds: it may not be ready.
       on_lowered: Called when a launch is lowered for a GPU or a TPU, before JAX's own
         rule, which may refuse. Nothing runs then.
+      prepare: Called when a launch is compiled, in the thread of the caller: for what
+        can be done before it runs.
     """
-    global _open
-    if _open is not None:
-        raise errors.ReentrantRecording()
-    mine = _open = _Recording(on_launch, on_lowered)
-    key = "recording" if on_lowered is None else f"recording {next(_fresh)}"
+    mine = _Recording(on_launch, on_lowered, prepare)
     with contextlib.ExitStack() as stack:
-        stack.callback(_close)
-        stack.enter_context(_own_rules())
-        _compiled_for.set_global(key)
-        stack.callback(_compiled_for.set_global, None)
+        _enter(mine)
+        stack.callback(_leave, mine)
         try:
             yield
         except Exception as error:
@@ -125,17 +131,50 @@ def recording(
 
 
 def stopped(error: BaseException) -> bool:
-    """Whether JAX raised `error` because the open recording stopped a launch."""
-    return _open is not None and _open.stopped(error)
+    """Whether JAX raised `error` because an open recording stopped a launch."""
+    return any(one.stopped(error) for one in _open)
 
 
-def _close() -> None:
-    global _open
-    _open = None
+def announced(on_launch: capture.OnLaunch) -> capture.OnLaunch:
+    """The same, after every open recording has seen the launch."""
+
+    def launch(call: capture.LaunchCall, arrays: capture.Arrays) -> capture.Arrays:
+        for one in tuple(_open):
+            one.run(call, arrays)
+        return on_launch(call, arrays)
+
+    return launch
+
+
+def _enter(mine: _Recording) -> None:
+    with _changing:
+        if not _open:
+            _rules.enter_context(_own_rules())
+        _open.append(mine)
+        _compiled_for.set_global(mine.key)
+
+
+def _leave(mine: _Recording) -> None:
+    with _changing:
+        _open.remove(mine)
+        _compiled_for.set_global(_open[-1].key if _open else None)
+        if not _open:
+            _rules.close()
 
 
 def _wait_for_launches() -> None:
-    """JAX dispatches ahead: launches may be under way when the block ends."""
+    """JAX dispatches ahead: launches may be under way when the block ends.
+
+    Also those whose results nobody kept: this thread's tokens tell.
+    """
+    tokens = privates.runtime_tokens
+    for table in (tokens.current_tokens, tokens.output_runtime_tokens):
+        for key, token in list(table.items()):
+            try:
+                token.block_until_ready()
+            except RuntimeError as error:
+                if stopped(error):  # JAX would say it once more when Python exits
+                    del table[key]
     for array in jax.live_arrays():
         # A failed launch is reported by its own exception; some arrays are deleted.
         with contextlib.suppress(RuntimeError, ValueError):
@@ -191,30 +230,35 @@ def _remember_place(original: Any, ctx: Any, *nodes: Any, **params: Any) -> Any:
 def _device_rule(
     primitive: Any, original: Any, ctx: Any, *nodes: Any, **params: Any
 ) -> Any:
-    if _open is not None and _open.on_lowered is not None:
-        _open.on_lowered(_described(primitive, ctx, params))
+    for one in tuple(_open):
+        if one.on_lowered is not None:
+            one.on_lowered(_described(primitive, ctx, params))
     return original(ctx, *nodes, **params)
 
 
 def _host_rule(primitive: Any, ctx: Any, *nodes: Any, **params: Any) -> Any:
     call = _described(primitive, ctx, params)
     axes = tuple(call.axis_env)
+    for one in tuple(_open):
+        if one.prepare is not None:
+            one.prepare(call)
 
     def host(*values: np.ndarray) -> tuple[np.ndarray, ...]:
-        if _open is None:
-            raise RuntimeError("the recording that this launch belongs to has ended")
         device = {axis: int(i) for axis, i in zip(axes, values, strict=False)}
-        outs = _open.run(replace(call, device=device), values[len(axes) :])
-        return tuple(outs)
+        return _hosted(replace(call, device=device), values[len(axes) :])
 
-    coordinates, avals = _coordinates(ctx, axes)
-    return _call_host(
-        ctx,
-        host,
-        [*coordinates, *nodes],
-        [*avals, *map(_physical, ctx.avals_in)],
-        [_physical(aval) for aval in ctx.avals_out],
-    )
+    return hostcalls.lowered(ctx, host, axes, nodes)
+
+
+def _hosted(
+    call: capture.LaunchCall, values: Sequence[np.ndarray]
+) -> tuple[np.ndarray, ...]:
+    """What the innermost recording returns; the others see the launch, too."""
+    with apart.computing():
+        results = [one.run(call, values) for one in tuple(_open)]
+    if not results:
+        raise RuntimeError("the recording that this launch belongs to has ended")
+    return tuple(results[-1])
 
 
 def _described(primitive: Any, ctx: Any, params: Any) -> capture.LaunchCall:
@@ -223,53 +267,3 @@ def _described(primitive: Any, ctx: Any, params: Any) -> capture.LaunchCall:
     return capture.describe(
         primitive, params, ctx.avals_in, ctx.avals_out, loc, axis_env
     )
-
-
-def _coordinates(ctx: Any, axes: Sequence[str]) -> tuple[list[Any], list[Any]]:
-    """This device's coordinates as values of the program."""
-    avals = [privates.core.ShapedArray((), np.dtype("int32"))] * len(axes)
-    if not axes:
-        return [], []
-    lowered = privates.mlir.lower_fun(
-        lambda: [jax.lax.axis_index(axis) for axis in axes], multiple_results=True
-    )
-    inner = ctx.replace(
-        avals_in=[],
-        avals_out=avals,
-        tokens_in=privates.mlir.TokenSet(),
-        tokens_out=None,
-    )
-    return list(lowered(inner)), avals
-
-
-def _physical(aval: Any) -> Any:
-    shape, dtype = outer.physical(aval)
-    return privates.core.ShapedArray(shape, dtype)
-
-
-def _call_host(
-    ctx: Any,
-    host: Callable[..., Any],
-    nodes: list[Any],
-    avals_in: list[Any],
-    avals_out: list[Any],
-) -> Any:
-    # JAX's own interpret modes declare an ordered effect, which comes as a token.
-    effect = next(iter(ctx.tokens_in.effects()), None)
-    outs, token, _ = privates.emit_python_callback(
-        ctx.replace(avals_in=avals_in, avals_out=avals_out),
-        host,
-        None if effect is None else ctx.tokens_in.get(effect),
-        nodes,
-        avals_in,
-        avals_out,
-        has_side_effect=True,
-        returns_token=effect is not None,
-        sharding=privates.callback_sharding(
-            ctx.module_context.axis_context, None, avals_out
-        ),
-    )
-    if effect is not None:
-        after = privates.mlir.TokenSet({effect: token})
-        ctx.set_tokens_out(ctx.tokens_in.update_tokens(after))
-    return outs

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.jaxlink import privates
 from pallas_debug.jaxlink.lowering import Lowering, constant
 
@@ -22,6 +23,7 @@ LAYOUT = (
     "MemorySpaceCastTransform",
     "IdentityTransform",
     "ExpandLeadingBatchDimensionsTransform",
+    "AccessAssumptionTransform",
 )
 TMEM_COLUMN_BYTES = 128 * 4
 
@@ -101,7 +103,11 @@ def _step(transform: Any, aval: Any) -> ir.ViewStep | None:
         return ir.Peer(
             ids=tuple(operand(i) for i in transform.idxs), axes=tuple(transform.dims)
         )
-    raise NotImplementedError(f"reference transform {name}")
+    raise UnsupportedForm(
+        op="",
+        form=f"a reference under `{name}`",
+        way='index the reference another way, or trace with unsupported="stub"',
+    )
 
 
 def _peer(transform: Any) -> ir.Peer:

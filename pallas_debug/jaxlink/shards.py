@@ -19,6 +19,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pallas_debug import errors
 from pallas_debug.jaxlink import privates
+from pallas_debug.jaxlink.owned import given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,8 +70,8 @@ class Lanes:
         return np.asarray(value)
 
     def pile(self, values: np.ndarray, aval: Any) -> Any:
-        """The inverse of `rows`; copies, as JAX would alias an aligned array."""
-        piled: Any = jnp.array(values)
+        """The inverse of `rows`."""
+        piled: Any = given(values)
         if privates.dtypes.issubdtype(aval.dtype, privates.dtypes.extended):
             piled = jax.random.wrap_key_data(piled, impl=aval.dtype._impl)
         return piled if self.mesh is None else jax.device_put(piled, self._rows)

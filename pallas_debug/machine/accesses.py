@@ -9,7 +9,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.machine import state as states
-from pallas_debug.machine.facts import PACK, Facts
+from pallas_debug.machine.facts import Facts
 from pallas_debug.machine.memory import (
     ELEMENTS,
     MASKED,
@@ -28,6 +28,8 @@ NO_DATA = np.zeros(0, np.int8)
 
 class Accesses(Facts):
     """Memory as a rule may use it."""
+
+    __slots__ = ()
 
     def place(self, target: Target) -> Place:
         """Where a target lies in its buffer; computed once per distinct indices."""
@@ -72,12 +74,11 @@ class Accesses(Facts):
                 # A buffer that is read-only takes a copy of itself before a write.
                 if type(value) is np.ndarray and data.flags.writeable:
                     value = value.copy()
-                payload = self._payload(value) if self.keep_reads else -1
-                pc = self.pc
-                self.rows += PACK(
-                    READ, self.tid, self.bid, self.base + pc, pc, ref, place.region, 0,
-                    payload,
-                )  # fmt: skip
+                payload = -1
+                if self.keep_reads:
+                    value = self._kept(value)
+                    payload = self._payload(value)
+                self.emit(READ, ref, place.region, 0, payload)
                 return value
         return self._read(self.place(target), self.memory(ref), mask, other, outside)
 
@@ -124,16 +125,16 @@ class Accesses(Facts):
     def _put(self, number: int, place: Place, value: Any, kind: int) -> None:
         """The common write: a box inside the buffer."""
         memory = self.state.memory[number]
-        if not memory.data.flags.writeable:
-            memory.own()
         if np.shape(value) != place.shape:
             value = np.broadcast_to(value, place.shape)
-        memory.data[place.index] = value
+        if self.keep_writes:
+            value = self._kept(value)
+        if not memory.takes(value):
+            if not memory.data.flags.writeable:
+                memory.own()
+            memory.data[place.index] = value
         payload = self._payload(value) if self.keep_writes else -1
-        pc = self.pc
-        self.rows += PACK(
-            kind, self.tid, self.bid, self.base + pc, pc, number, place.region, 0, payload
-        )  # fmt: skip
+        self.emit(kind, number, place.region, 0, payload)
 
     def _write(
         self, place: Place, memory: Memory, value: Any, mask: Any, kind: int
@@ -185,11 +186,14 @@ class Accesses(Facts):
 
     def whole(self, ref: Any) -> Target:
         """All of a reference, as a target."""
-        shape = self.memory(ref).data.shape
+        return ref, self._whole(self.memory(ref).data.shape), ()
+
+    def _whole(self, shape: tuple[int, ...]) -> Plan:
+        """The access to all of a buffer of this shape."""
         plan = self._wholes.get(shape)
         if plan is None:
             plan = self._wholes[shape] = Plan(ir.Access(ref=ir.Reg(0)))
-        return ref, plan, ()
+        return plan
 
     def alloc(self, decl: ir.Buffer, role: str = "scratch") -> int:
         """A new buffer, uninitialized, or a new array of barriers or semaphores."""
@@ -199,16 +203,17 @@ class Accesses(Facts):
                 return self._alloc_sync(decl)
             unset = self._unset[id(decl)] = self._template(decl)
         number = self._buffer(decl, role)
-        self.state.memory[number] = Memory(number, unset.copy(), decl)
+        self.state.memory[number] = Memory(number, unset, decl)
         self.emit(ALLOC, number, aux=min(unset.nbytes, 2**31 - 1))
         return number
 
     def _template(self, decl: ir.Buffer) -> np.ndarray:
-        """What a new buffer of this declaration holds."""
+        """What each new buffer of this declaration holds; a first write copies."""
         dtype = dtype_of(decl.dtype)
         data = np.full(decl.shape, self.fill(dtype), dtype)
         if decl.params.get("union"):
             data.view(np.uint8)[...] = 0xFF
+        data.flags.writeable = False
         return data
 
     def _alloc_sync(self, decl: ir.Buffer) -> int:

@@ -10,6 +10,8 @@ from pallas_debug.trace.schema import Kind
 class Agents(Threads):
     """Asynchronous operations as a rule may use them."""
 
+    __slots__ = ()
+
     def fence(self, scope: int = 0) -> None:
         """Makes stores before it visible to the asynchronous proxy (0: of SMEM)."""
         self.emit(Kind.FENCE, aux=scope)

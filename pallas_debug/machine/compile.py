@@ -9,13 +9,9 @@ are stored at its end, so that between segments a thread is `(pc, registers)`. W
 from __future__ import annotations
 
 import itertools
-import linecache
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
-
-import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.ir.flow import (
@@ -24,11 +20,12 @@ from pallas_debug.ir.flow import (
     live_at_leaders,
     used_and_defined,
 )
+from pallas_debug.machine.path import Path
 from pallas_debug.machine.places import Plan
 from pallas_debug.machine.rules import RULES
+from pallas_debug.machine.source import Source, taken
 
 WAIT, END = -1, -2
-_numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +49,8 @@ class Program:
         instruction that raised.
       coarse: Its segments end only where a thread may have to wait.
       plans: Compiled accesses; their caches hold region numbers of one writer.
+      paths: Functions of the ways that blocks went, by the way; None where there is
+        none. Kept from run to run.
     """
 
     kernel: ir.Kernel
@@ -60,13 +59,15 @@ class Program:
     plans: tuple[Plan, ...]
     single: dict[int, Segment] = field(default_factory=dict)
     coarse: bool = False
+    paths: dict[Any, Path | None] = field(default_factory=dict)
     _writer: list[Any] = field(default_factory=list)
 
     def bind(self, writer: Any) -> None:
         """Forgets region numbers that another writer gave."""
         if not self._writer or self._writer[0] is not writer:
             self._writer[:] = [writer]
-            for plan in self.plans:
+            paths = [path.plans for path in self.paths.values() if path is not None]
+            for plan in itertools.chain(self.plans, *paths):
                 plan.cache.clear()
 
 
@@ -104,27 +105,18 @@ class _Compiler:
         else:
             self.starts = leaders(self.tape, entry=kernel.entry, single=single)
         self.live = live_at_leaders(self.tape, self.starts)
-        self.scope: dict[str, Any] = {"np": np}
-        self.names: dict[int, str] = {}
-        self.keep: list[Any] = []
-        self.plans: list[Plan] = []
+        self.source = Source(kernel.name)
         self.text: list[str] = []
         self.lines: dict[tuple[str, int], int] = {}
-        self.filename = f"<pallas_debug {kernel.name} {next(_numbers)}>"
 
     def program(self) -> Program:
         ends = [*self.starts[1:], len(self.tape)]
         for start, end in zip(self.starts, ends, strict=True):
             self._segment(start, end)
-        filename = self.filename
-        source = "\n".join(self.text) + "\n"
-        linecache.cache[filename] = (
-            len(source), None, source.splitlines(keepends=True), filename
-        )  # fmt: skip
-        exec(compile(source, filename, "exec"), self.scope)
+        scope = self.source.run(self.text)
         segments = {
             start: Segment(
-                run=self.scope[f"seg_{start}"],
+                run=scope[f"seg_{start}"],
                 start=start,
                 length=end - start,
                 sync=self.tape[start].sync,
@@ -135,7 +127,7 @@ class _Compiler:
             kernel=self.kernel,
             segments=segments,
             lines=self.lines,
-            plans=tuple(self.plans),
+            plans=tuple(self.source.plans),
             coarse=self.coarse,
         )
 
@@ -166,7 +158,7 @@ class _Compiler:
             body.append((end - 1, f"return {end}"))
         for position, statement in body:
             self.text.append("    " + statement)
-            self.lines[self.filename, len(self.text)] = position
+            self.lines[self.source.filename, len(self.text)] = position
 
     def _store(self, defined: set[int], end: int, last: ir.Instr | None) -> list[str]:
         """Stores the registers that a following segment needs."""
@@ -184,12 +176,7 @@ class _Compiler:
         if instr.op == "ir.return":
             return [f"return {END}"]
         if instr.op == "ir.branch":
-            index = self._operand(instr.ins[0])
-            targets = instr.targets
-            if len(targets) == 2:
-                return [f"return {targets[1]} if int({index}) >= 1 else {targets[0]}"]
-            last = len(targets) - 1
-            return [f"return {targets!r}[min(max(int({index}), 0), {last})]"]
+            return [f"return {taken(instr, self._operand(instr.ins[0]))}"]
         outs = "".join(f"r{n}, " for n in instr.outs)
         lines = [f"m.pc = {position}", f"ids = m.grid_next({len(instr.outs)})"]
         lines.append(f"if ids is None: return {instr.targets[0]}")
@@ -198,28 +185,18 @@ class _Compiler:
         return lines
 
     def _statement(self, position: int, instr: ir.Instr) -> list[str]:
+        source = self.source
         outs = ", ".join(f"r{n}" for n in instr.outs)
         if instr.pure is not None:
-            expression = self._expression(instr)
+            expression = source.expression(instr, self._operand)
             return [f"{outs} = {expression}" if outs else expression]
-        rule = RULES.get(instr.op)
-        if rule is None:
+        if instr.op not in RULES:
             call = f"m.unsupported({position})"
             lines = [f"m.pc = {position}"]
             return [*lines, f"{outs}, = {call}" if outs else call]
+        rule = RULES.get(instr.op)
         assert instr.sync or not rule.waits, f"{instr.op} waits inside a segment"
-        arguments = [self._target(a) for a in instr.accesses]
-        arguments += [self._operand(o) for o in instr.ins]
-        params = {k: v for k, v in instr.params.items() if k != "avals"}
-        if params:
-            arguments.append(f"**{self._constant(params)}")
-        if rule.wants_instr:
-            arguments.insert(0, self._constant(instr))
-        if rule.verb:
-            call = f"m.{rule.verb}({', '.join(arguments)})"
-        else:
-            name = self._constant(rule.function)
-            call = f"{name}({', '.join(['m', *arguments])})"
+        call = source.call(instr, rule, self._operand)
         lines = [f"m.pc = {position}"]
         if rule.waits:
             lines.append(f"if {call} is False: return {WAIT}")
@@ -229,51 +206,11 @@ class _Compiler:
             lines.append(call)
         return lines
 
-    def _expression(self, instr: ir.Instr) -> str:
-        pure = instr.pure
-        assert pure is not None
-        names = {
-            key: self._constant(value) for key, value in pure.env.items() if key != "np"
-        }
-        expression = _rename(pure.expr, names)
-        return expression.format(*(self._operand(o) for o in instr.ins))
-
     def _operand(self, operand: ir.Operand) -> str:
         if isinstance(operand, ir.Reg):
             return f"r{operand.number}"
-        return self._constant(operand.value)
-
-    def _target(self, access: ir.Access) -> str:
-        plan = Plan(access)
-        self.plans.append(plan)
-        dyn = "".join(f"{self._operand(o)}, " for o in plan.constants)
-        ref, name = self._operand(access.ref), self._constant(plan)
-        for step in access.steps:
-            if isinstance(step, ir.Peer):
-                ids = "".join(f", {self._operand(i)}" for i in step.ids)
-                ref = f"m.peer({ref}, {self._constant(step.axes)}{ids})"
-        return f"({ref}, {name}, ({dyn}))"
-
-    def _constant(self, value: Any) -> str:
-        """A name for a Python object in the generated module."""
-        name = self.names.get(id(value))
-        if name is None:
-            name = self.names[id(value)] = f"c{len(self.names)}"
-            self.scope[name] = value
-            self.keep.append(value)
-        return name
+        return self.source.constant(operand.value)
 
 
 def _can_wait(instr: ir.Instr) -> bool:
-    rule = RULES.get(instr.op)
-    return rule is not None and rule.waits
-
-
-def _rename(expression: str, names: dict[str, str]) -> str:
-    """Replaces free names of an expression by the module's own."""
-    if not names:
-        return expression
-    # Neither an attribute nor the keyword of a call (`axis=axis`).
-    names_of = "|".join(map(re.escape, names))
-    pattern = rf"(?<![\w.])({names_of})(?!\w|\s*=(?!=))"
-    return re.sub(pattern, lambda match: names[match.group(1)], expression)
+    return instr.op in RULES and RULES.get(instr.op).waits

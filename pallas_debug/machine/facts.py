@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.errors import UnsupportedOp
+from pallas_debug.errors import UnsupportedForm, UnsupportedOp
 from pallas_debug.machine import state as states
-from pallas_debug.machine.memory import Memory, Place, dtype_of, poison
+from pallas_debug.machine.memory import Memory, dtype_of, poison
 from pallas_debug.machine.places import Plan
 from pallas_debug.trace.schema import ROW, Kind
 from pallas_debug.trace.writer import Writer
@@ -24,6 +24,35 @@ class Facts:
       pc: Tape position of the instruction; `base + pc` is its step number.
       thread, block: Who executes; `tid`, `bid` are their numbers in the trace.
     """
+
+    # Slots: attributes are most of what a verb does.
+    __slots__ = (
+        "_elements",
+        "_unset",
+        "_wholes",
+        "arguments",
+        "base",
+        "bid",
+        "chosen",
+        "current",
+        "device",
+        "full",
+        "keep_reads",
+        "keep_writes",
+        "kernel",
+        "launch",
+        "launch_number",
+        "options",
+        "pc",
+        "point",
+        "room",
+        "root",
+        "rows",
+        "slots",
+        "state",
+        "tid",
+        "writer",
+    )
 
     def __init__(
         self, state: states.State, launch: ir.Launch, writer: Writer, options: Any
@@ -44,7 +73,6 @@ class Facts:
         self.keep_writes = options.values in ("all", "writes")
         self.full = False
         self._wholes: dict[tuple[int, ...], Plan] = {}
-        self._alls: dict[tuple[int, ...], Place] = {}
         self._unset: dict[int, np.ndarray] = {}
         self.slots: dict[int, Any] = {}
         self._elements: dict[int, int] = {}
@@ -68,6 +96,12 @@ class Facts:
         self.rows += PACK(
             kind, self.tid, self.bid, self.base + pc, pc, obj, region, aux, payload
         )
+
+    def _kept(self, value: Any) -> Any:
+        """The value where it will stay if it is recorded."""
+        if type(value) is not np.ndarray or self.full:
+            return value
+        return self.writer.keep(value)
 
     def _payload(self, value: Any) -> int:
         writer = self.writer
@@ -101,11 +135,17 @@ class Facts:
     def unsupported(self, position: int) -> list[Any]:
         """An op without a rule: ends the launch, or is skipped with unset results."""
         instr = self.kernel.tape[position]
-        if self.options.unsupported != "stub":
-            raise UnsupportedOp(op=instr.op, loc=self.kernel.loc_of(position))
+        avals = instr.params.get("avals", ())
+        if self.options.unsupported != "stub" or avals is None:
+            loc, op = self.kernel.loc_of(position), instr.op
+            if "form" not in instr.params:
+                raise UnsupportedOp(op=op, loc=loc)
+            form, way = instr.params["form"]
+            op = op.removeprefix(ir.UNSUPPORTED)
+            raise UnsupportedForm(op=op, form=form, way=way, loc=loc)
         self.stub()
-        avals = [(s, dtype_of(d)) for s, d in instr.params.get("avals", ())]
-        values = [np.full(shape, self.fill(dtype), dtype) for shape, dtype in avals]
+        types = [(shape, dtype_of(name)) for shape, name in avals]
+        values = [np.full(shape, self.fill(dtype), dtype) for shape, dtype in types]
         values = [value if value.ndim else value[()] for value in values]
         return values + [None] * (len(instr.outs) - len(values))
 
@@ -114,9 +154,9 @@ class Facts:
         self.emit(Kind.PRINT, aux=self.writer.text(text))
 
     def asserted(self, held: bool, text: str) -> None:
-        """Records the outcome of a `debug_check`."""
-        self.writer.text(text)
-        self.emit(Kind.ASSERT, aux=int(held))
+        """Records the outcome of a `debug_check`; `text` is what a failed one says."""
+        said = -1 - self.writer.text(text) if text else 0
+        self.emit(Kind.ASSERT, aux=1 if held else said)
 
     def stub(self) -> None:
         """Records that an unsupported op was skipped."""

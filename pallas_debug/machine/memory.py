@@ -6,6 +6,7 @@ only in `Memory.data`, so that registers can be copied freely.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.trace.schema import RegionKind
 
+ALIGNMENT = 64  # of a cache line, and what XLA asks for
 BOX, MASKED, ELEMENTS = (int(kind) for kind in RegionKind)
 
 
@@ -32,25 +34,52 @@ class Window(NamedTuple):
 
 
 class Memory:
-    """One live buffer."""
+    """One live buffer.
 
-    __slots__ = ("data", "decl", "number")
+    Attributes:
+      data: Its contents. Read-only while others may have them, too: an input, a value
+        that was recorded. Then a write copies first.
+      pinned: `data` stays the same array: a launch's argument.
+    """
 
-    def __init__(self, number: int, data: np.ndarray, decl: ir.Buffer) -> None:
+    __slots__ = ("data", "decl", "number", "pinned")
+
+    def __init__(
+        self, number: int, data: np.ndarray, decl: ir.Buffer, pinned: bool = False
+    ) -> None:
         self.number = number
         self.data = data
         self.decl = decl
+        self.pinned = pinned
 
     def copy(self) -> Memory:
         """The same contents in memory of its own; inputs are shared until written."""
         shared = not self.data.flags.writeable
         data = self.data if shared else self.data.copy()
-        return Memory(self.number, data, self.decl)
+        return Memory(self.number, data, self.decl, self.pinned)
 
     def own(self) -> None:
         """Before a write: an input's contents become this launch's own."""
         if not self.data.flags.writeable:
             self.data = self.data.copy()
+
+    def takes(self, value: Any) -> bool:
+        """Makes a value that fills the buffer its contents, without a copy.
+
+        Values are never written to, and neither is a buffer that holds one.
+        """
+        data = self.data
+        if (
+            self.pinned
+            or type(value) is not np.ndarray
+            or value.shape != data.shape
+            or value.dtype != data.dtype
+            or not value.flags.c_contiguous
+        ):
+            return False
+        self.data = value.view()
+        self.data.flags.writeable = False
+        return True
 
 
 def poison(dtype: np.dtype, style: str = "nan") -> Any:
@@ -85,6 +114,16 @@ def dtype_of(name: str) -> np.dtype:
         return np.dtype(name)
     except TypeError:
         return np.dtype(getattr(ml_dtypes, name))
+
+
+def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any) -> np.ndarray:
+    """A new array of one value, aligned so that it can be handed over as it is."""
+    count = math.prod(shape) * dtype.itemsize
+    raw = np.empty(count + ALIGNMENT, np.uint8)
+    first = -raw.ctypes.data % ALIGNMENT
+    data = raw[first : first + count].view(dtype).reshape(shape)
+    data.fill(value)
+    return data
 
 
 class Place:

@@ -23,8 +23,9 @@ class Options:
       blocks: Grid points to run, as linear indices or coordinates; None: all.
       values: Which values are recorded: `all`, `writes` or `none`.
       exact: Evaluate each op as op-by-op JAX does, to the last bit; slower.
-      policy: `round-robin` (a thread runs until it waits) or `random`.
-      seed: Seed of the `random` policy.
+      policy: `round-robin` (a thread runs until it waits), `random`, `last-first`
+        (copies run at once), or one of your own, under `@extend.schedule`.
+      seed: Seed of the `random` policy, or of your own.
       resident: Clusters that run at the same time.
       uninitialized: What unset memory reads as: `nan` (NaN, the largest integer) or
         `zero`.
@@ -50,15 +51,15 @@ class Options:
 
     ACCEPTED = {
         "values": ("all", "writes", "none"),
-        "policy": ("round-robin", "random"),
         "uninitialized": ("nan", "zero"),
         "unsupported": ("stop", "stub"),
     }
 
     def __post_init__(self) -> None:
         from pallas_debug.errors import BadOption
+        from pallas_debug.machine.schedules import SCHEDULES
 
-        for name, accepted in self.ACCEPTED.items():
+        for name, accepted in (*self.ACCEPTED.items(), ("policy", tuple(SCHEDULES))):
             if getattr(self, name) not in accepted:
                 raise BadOption(
                     option=name, value=getattr(self, name), accepted=accepted

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.errors import UnsupportedOp
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.machine.state import Block
 
 
@@ -79,14 +79,32 @@ def reach(m: Any, ref: int, axes: tuple[str, ...], ids: Sequence[Any]) -> int:
         for block in m.cluster(m.thread.block):
             if [block.ids[name] for name in names] == place:
                 return peer(m, ref, block)
-        where = f"block {wanted} outside the cluster"
-        raise UnsupportedOp(op=where, loc=m.kernel.loc_of(m.pc))
+        raise UnsupportedForm(
+            op=m.kernel.tape[m.pc].op,
+            form=f"a reference to block {wanted}, outside the cluster",
+            way="keep the block's id within the cluster",
+            loc=m.kernel.loc_of(m.pc),
+        )
     for number, (axis, value) in enumerate(wanted.items()):
         own_id = m.device if axis == "logical" else _device(m, axis, number)
         if value != own_id:
-            where = f"remote reference to `{axis}` {value} from {own_id}"
-            raise UnsupportedOp(op=where, loc=m.kernel.loc_of(m.pc))
+            raise elsewhere(m, m.kernel.tape[m.pc].op, axis, value, own_id)
     return ref
+
+
+def elsewhere(m: Any, op: str, axis: Any, there: int, here: int) -> UnsupportedForm:
+    """The error of an op that reaches for another device."""
+    names = list(m.launch.axes)
+    if isinstance(axis, int):
+        axis = names[axis] if axis < len(names) else "logical"
+    along = "" if axis == "logical" else f" along `{axis}`"
+    return UnsupportedForm(
+        op=op,
+        form=f"device {there}{along} from device {here}: each is recorded alone",
+        way="record the kernel on a mesh of one device, or run it on all in "
+        "pltpu.InterpretParams() or plgpu.InterpretGPUParams()",
+        loc=m.kernel.loc_of(m.pc),
+    )
 
 
 def _device(m: Any, axis: str, number: int) -> int:

@@ -32,7 +32,7 @@ class Plan:
         self.access = access
         self.steps = access.steps
         self.cache: dict[Any, Any] = {}
-        self.constants = _dynamic_slots(access)
+        self.constants = dynamic_slots(access)
         self.quick = locator(access.steps)
 
     def locate(
@@ -81,7 +81,7 @@ def _plain(ref: Window, shape: tuple[int, ...]) -> Place | None:
     return place
 
 
-def _dynamic_slots(access: ir.Access) -> tuple[ir.Operand, ...]:
+def dynamic_slots(access: ir.Access) -> tuple[ir.Operand, ...]:
     """Traced index operands in the order in which `locate` consumes them."""
     found: list[ir.Operand] = []
     for step in access.steps:

@@ -14,11 +14,18 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.errors import OpFailed, PallasDebugError, UnsupportedOp
+from pallas_debug.errors import (
+    BadChoice,
+    OpFailed,
+    PallasDebugError,
+    UnsupportedOp,
+    brief,
+)
 from pallas_debug.machine import schedules, start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import END, WAIT, Program, compile_kernel
 from pallas_debug.machine.options import Options
+from pallas_debug.machine.replay import Failed, Replay, is_replayable
 from pallas_debug.machine.step import Step
 from pallas_debug.machine.watch import Interrupt, Watch
 from pallas_debug.trace.schema import ROW_BYTES, Kind, Outcome
@@ -38,6 +45,7 @@ class Run:
       policy: Who runs next where several can.
       preempt: Whether a thread may be switched before each synchronization, not only
         where it waits.
+      replay: Runs grid points like earlier ones faster; None: each in full.
     """
 
     launch: ir.Launch
@@ -49,6 +57,7 @@ class Run:
     outputs: tuple[int, ...]
     policy: schedules.Policy
     preempt: bool
+    replay: Replay | None = None
 
     def results(self) -> list[np.ndarray]:
         """The outputs as they are now: the buffers themselves, not copies."""
@@ -63,15 +72,39 @@ def run(
     *,
     program: Program | None = None,
     policy: schedules.Policy | None = None,
+    replay: bool = True,
 ) -> Run:
     """Executes a launch from its start; facts go to `writer`, the outcome to its record.
+
+    Without `replay` every block runs instruction by instruction: the same facts, later.
 
     Raises:
       UnsupportedOp: Never; an unknown op ends the launch with outcome `unsupported`.
     """
+    mark = writer.mark()
     this = begin(launch, writer, options, program=program, policy=policy)
+    if replay and replays(this):
+        this.replay = Replay(this.m, this.program)
+        try:
+            advance(this)
+            return this
+        except Failed:
+            writer.cut(mark)
+            this.program.bind(None)
+            this = begin(launch, writer, options, program=this.program, policy=policy)
     advance(this)
     return this
+
+
+def replays(this: Run) -> bool:
+    """Whether grid points come one after the other, and enough of them."""
+    return (
+        this.program.coarse
+        and not this.preempt
+        and this.options.resident == 1
+        and this.policy is schedules.round_robin
+        and is_replayable(this.launch)
+    )
 
 
 def begin(
@@ -90,8 +123,7 @@ def begin(
     if preempt is None:
         preempt = policy is not None or options.policy != "round-robin"
     if policy is None:
-        chosen = options.policy == "random"
-        policy = schedules.seeded(options.seed) if chosen else schedules.round_robin
+        policy = schedules.SCHEDULES.get(options.policy).policy(options.seed)
     assert not (preempt and program is not None and program.coarse), (
         "a policy that switches threads needs a switching point at each sync"
     )
@@ -146,6 +178,8 @@ def _loop(this: Run, until: int | None, interrupt: Interrupt) -> Outcome | None:
     writer, state = this.writer, this.m.state
     limit = (watch.events - writer.events) * ROW_BYTES + len(writer.log)
     while True:
+        if state.running < 0 and not state.ready and this.replay is not None:
+            this.replay.between_blocks(watch, limit)
         number = state.running if state.running >= 0 else _next(this)
         if number is None:
             return _ended(this)
@@ -163,8 +197,10 @@ def _turn(
     m, state, log = this.m, this.m.state, this.writer.log
     segments, single = this.program.segments, this.program.single
     m.tid, m.bid, m.current = thread.number, thread.bid, thread
-    registers, pc = thread.registers, thread.pc
+    registers, pc, replay = thread.registers, thread.pc, this.replay
     while True:
+        if replay is not None and pc == replay.entry:
+            replay.between_points(watch, limit)
         watch.countdown -= 1
         if watch.countdown <= 0 or watch.interrupt.hit or len(log) >= limit:
             over = watch.over(this.writer.events, lambda: start.progress(m))
@@ -180,6 +216,8 @@ def _turn(
             following = segment.run(m, registers)
         except Exception as error:
             raise _located(this, error) from error
+        if replay is not None and replay.legs is not None:
+            replay.legs.append((thread.number, pc, following))
         if following == WAIT:
             return False, None
         if following == END:
@@ -213,7 +251,12 @@ def _next(this: Run) -> int | None:
     enabled = tuple(ready)
     current = state.current if this.preempt and state.current in enabled else -1
     number = this.policy(enabled, current)
-    ready.remove(number)
+    try:
+        ready.remove(number)
+    except ValueError:
+        raise BadChoice(
+            policy=this.options.policy, choice=number, enabled=brief(enabled)
+        ) from None
     state.current = number
     this.writer.choices.append((this.m.launch_number, state.step, number))
     return number

@@ -9,7 +9,7 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.ir import chips
 from pallas_debug.machine import state as states
-from pallas_debug.machine.memory import Memory, dtype_of
+from pallas_debug.machine.memory import Memory, dtype_of, filled
 from pallas_debug.machine.step import Step
 from pallas_debug.trace.schema import BufferRow, Kind
 from pallas_debug.trace.writer import LaunchRecord
@@ -39,7 +39,7 @@ def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
             data, initial = m.state.memory[alias].data, -1
         else:
             dtype = dtype_of(decl.dtype)
-            data, initial = np.full(decl.shape, m.fill(dtype), dtype), -1
+            data, initial = filled(decl.shape, dtype, m.fill(dtype)), -1
         numbers.append(_argument(m, decl, position, data, alias, initial))
     record.arguments = tuple(numbers[:sources])
     m.arguments = tuple(numbers)
@@ -75,7 +75,7 @@ def _argument(
             loc=decl.loc,
         )
     )
-    m.state.memory[number] = Memory(number, data, decl)
+    m.state.memory[number] = Memory(number, data, decl, pinned=True)
     if decl.is_sync:
         count = int(np.prod(decl.shape)) if decl.shape else 1
         m.state.semaphores[number] = states.Semaphores(count)
@@ -138,14 +138,7 @@ def _cores(m: Step) -> int:
 
 def _block(m: Step, cluster_number: int, rank: int) -> states.Block:
     grid = m.kernel.grid
-    ids: dict[str, int] = dict(m.launch.device)
-    point = unravel(cluster_number, m.launch.grid)
-    for axis, coordinate in enumerate(point):
-        ids[f"#{axis}"] = coordinate
-        if axis < len(grid.names):
-            ids[grid.names[axis]] = coordinate
-    for axis, coordinate in enumerate(unravel(rank, grid.cluster)):
-        ids[grid.cluster_names[axis]] = coordinate
+    ids = coordinates(m, cluster_number, rank)
     size = math.prod(grid.cluster)
     linear = cluster_number * size + rank
     block = states.Block(linear, cluster_number if grid.cluster else -1, ids)
@@ -155,15 +148,34 @@ def _block(m: Step, cluster_number: int, rank: int) -> states.Block:
     return block
 
 
+def coordinates(m: Step, cluster_number: int, rank: int) -> dict[str, int]:
+    """Where a block is on every named axis, also by position as `#0`, `#1`, …."""
+    grid = m.kernel.grid
+    ids: dict[str, int] = dict(m.launch.device)
+    point = unravel(cluster_number, m.launch.grid)
+    for axis, coordinate in enumerate(point):
+        ids[f"#{axis}"] = coordinate
+        if axis < len(grid.names):
+            ids[grid.names[axis]] = coordinate
+    for axis, coordinate in enumerate(unravel(rank, grid.cluster)):
+        ids[grid.cluster_names[axis]] = coordinate
+    return ids
+
+
+def registers(m: Step) -> list:
+    """What a block's own threads begin with: the argument references."""
+    found: list = [None] * m.kernel.registers
+    for register, buffer in zip(m.kernel.arguments, m.arguments, strict=True):
+        found[register] = buffer
+    return found
+
+
 def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
     kernel = m.kernel
     m.tid, m.bid, m.pc = m.root, -1, kernel.entry
     m.base = m.state.step - m.pc
     number = _row(m, kind, m.root, block.cluster, block.linear, index)
-    registers: list = [None] * kernel.registers
-    for register, buffer in zip(kernel.arguments, m.arguments, strict=True):
-        registers[register] = buffer
-    thread = states.Thread(number, kernel.entry, registers, block)
+    thread = states.Thread(number, kernel.entry, registers(m), block)
     thread.notes["index"] = index
     m.state.threads[number] = thread
     m.state.ready.append(number)

@@ -15,3 +15,5 @@ from pallas_debug.machine.windows import Windows
 
 class Step(Windows, Agents):
     """The machine as one instruction of one thread sees it: all verbs together."""
+
+    __slots__ = ()

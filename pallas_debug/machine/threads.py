@@ -23,20 +23,35 @@ GRID = int(Kind.GRID)
 class Threads(Facts):
     """Threads and synchronization objects as a rule may use them."""
 
+    __slots__ = ()
+
     def grid_next(self, rank: int) -> tuple | None:
         """Enters the next grid point of a core; its coordinates, None at the end."""
-        thread, grid = self.thread, self.launch.grid
-        total = math.prod(grid)
-        number = thread.notes.get("point", 0)
+        number = self.next_point()
+        if number < 0:
+            return None
+        self.enter(number)
+        self.emit(GRID, aux=number)
+        return self.coordinates(number)
+
+    def next_point(self) -> int:
+        """The grid point that a core comes to next, -1 at the end."""
+        total = math.prod(self.launch.grid)
+        number = self.thread.notes.get("point", 0)
         while self.chosen is not None and number < total and number not in self.chosen:
             number += 1
-        if number >= total:
-            return None
+        return number if number < total else -1
+
+    def enter(self, number: int) -> None:
+        """From here on, a core is at this grid point."""
+        thread = self.thread
         thread.notes["point"] = self.point = number + 1
         thread.bid = self.bid = number
-        self.emit(GRID, aux=number)
+
+    def coordinates(self, number: int) -> tuple[np.int32, ...]:
+        """A linear grid index as a core's values."""
         point: list[np.int32] = []
-        for size in reversed(grid):
+        for size in reversed(self.launch.grid):
             number, rest = divmod(number, size)
             point.append(np.int32(rest))
         return tuple(reversed(point))
@@ -193,5 +208,6 @@ class Threads(Facts):
         if decrement:
             sems.count[index] -= amount
         self.thread.waits = None
-        self.emit(Kind.WAIT, semaphore, self._element(index), amount)
+        taken = amount if decrement else 0
+        self.emit(Kind.WAIT, semaphore, self._element(index), taken)
         return True

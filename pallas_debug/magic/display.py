@@ -1,7 +1,7 @@
-"""How a notebook shows a trace and a report: as the views' text and script-free HTML.
+"""What the magics show of a recording: a live session, its page, or the summary.
 
-The trace layer knows no view, so the rich display is given to IPython here, by name and
-without importing the classes.
+The session's viewer needs a kernel behind it and a front end before it; where either is missing
+the trace shows itself as it does everywhere, by its summary.
 """
 
 from __future__ import annotations
@@ -11,36 +11,57 @@ from typing import Any
 import pallas_debug
 from pallas_debug import views
 
-_TRACE = ("pallas_debug.trace.trace", "Trace")
-_REPORT = ("pallas_debug.checks.finding", "Report")
+
+class Static:
+    """A recording whose display is the page: it needs no kernel afterwards."""
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        report = pallas_debug.check(self._trace)
+        return {
+            "text/plain": views.summary(self._trace, report),
+            "text/html": views.fragment(self._trace, report),
+        }
 
 
-def _plain_trace(trace: Any, printer: Any, cycle: bool) -> None:
-    printer.text(views.summary(trace, pallas_debug.check(trace)))
+class Text:
+    """A recording whose display is the summary as plain text."""
+
+    def __init__(self, trace: Any) -> None:
+        self._trace = trace
+
+    def __repr__(self) -> str:
+        return views.summary(self._trace, pallas_debug.check(self._trace))
 
 
-def _html_trace(trace: Any) -> str:
-    return views.html_summary(trace, pallas_debug.check(trace))
+def shown(
+    trace: Any,
+    shell: Any,
+    *,
+    session: Any = None,
+    static: bool = False,
+    text: bool = False,
+) -> Any:
+    """The object that a magic displays for a trace.
+
+    Args:
+      trace: What was recorded.
+      shell: The shell that displays.
+      session: A session over the trace, if there is one already.
+      static: Show the page, which needs no kernel.
+      text: Show the summary as plain text.
+    """
+    if text:
+        return Text(trace)
+    if static:
+        return Static(trace)
+    if has_frontend(shell) and views.has_widgets():
+        return session or pallas_debug.debug(trace)
+    return trace
 
 
-def _plain_report(report: Any, printer: Any, cycle: bool) -> None:
-    printer.text(views.findings(report))
-
-
-def add_formatters(shell: Any) -> None:
-    """Teaches the shell's formatters our two types."""
-    formatters = shell.display_formatter.formatters
-    formatters["text/plain"].for_type_by_name(*_TRACE, _plain_trace)
-    formatters["text/plain"].for_type_by_name(*_REPORT, _plain_report)
-    formatters["text/html"].for_type_by_name(*_TRACE, _html_trace)
-
-
-def remove_formatters(shell: Any) -> None:
-    """Forgets them again."""
-    formatters = shell.display_formatter.formatters
-    for kind, home in (
-        ("text/plain", _TRACE),
-        ("text/plain", _REPORT),
-        ("text/html", _TRACE),
-    ):
-        formatters[kind].pop(".".join(home), None)
+def has_frontend(shell: Any) -> bool:
+    """Whether the shell's output is drawn by a notebook; a terminal has no kernel."""
+    return getattr(shell, "kernel", None) is not None

@@ -26,7 +26,7 @@ from IPython.display import display
 import pallas_debug
 from pallas_debug import arguments, errors, tracebacks, views
 from pallas_debug.magic import cells
-from pallas_debug.magic.display import add_formatters, remove_formatters
+from pallas_debug.magic.display import shown
 
 _HELP = f"(%{cells.NAME}? lists the options)"
 _WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
@@ -40,12 +40,24 @@ def _all_options(function: Any) -> Any:
     """Decorates a magic with the options of a recording and with its own."""
     own = [
         argument("-o", "--output", metavar="NAME", help="bind the trace to this name"),
+        argument(
+            "-s",
+            "--session",
+            metavar="NAME",
+            help="bind a debugger's session over the trace to this name",
+        ),
         argument("-q", "--quiet", action="store_true", help="show nothing"),
         argument(
             "--jax",
             action="store_true",
             help="show only what JAX itself would refuse",
         ),
+        argument(
+            "--static",
+            action="store_true",
+            help="show the viewer as a page of its own, which stays when the kernel ends",
+        ),
+        argument("--text", action="store_true", help="show the summary as plain text"),
     ]
     shared: list[Any] = []
     arguments.add_to(lambda *flags, **kw: shared.append(argument(*flags, **kw)))
@@ -143,8 +155,9 @@ class PallasDebugMagics(Magics):
             parsed = parse_argstring(self.pallas_debug, line)
         except UsageError as error:
             raise UsageError(f"{error} {_HELP}") from None
-        if parsed.output and not parsed.output.isidentifier():
-            raise UsageError(f"-o {parsed.output}: not a name")
+        for flag, name in (("-o", parsed.output), ("-s", parsed.session)):
+            if name and not name.isidentifier():
+                raise UsageError(f"{flag} {name}: not a name")
         self._options(parsed)
         return parsed
 
@@ -223,11 +236,15 @@ class PallasDebugMagics(Magics):
             report = pallas_debug.check(trace)
             print(views.findings(report, views.REFUSALS, trace))
         else:
-            display(trace)
+            session = self.shell.user_ns.get(parsed.session)
+            looks = {"static": parsed.static, "text": parsed.text}
+            display(shown(trace, self.shell, session=session, **looks))
 
     def _bind(self, trace: Any, parsed: Any) -> None:
         if parsed.output:
             self.shell.user_ns[parsed.output] = trace
+        if parsed.session:
+            self.shell.user_ns[parsed.session] = pallas_debug.debug(trace)
 
 
 def _show_trimmed(
@@ -260,7 +277,6 @@ def register(shell: Any) -> None:
     shell.input_transformer_manager.line_transforms.insert(0, magics.transformer)
     shell.events.register("pre_run_cell", magics.recorder.cell_begins)
     shell.events.register("post_run_cell", magics.recorder.cell_ends)
-    add_formatters(shell)
     if not shell.custom_exceptions:  # the user's own handler stays
         shell.set_custom_exc(SHOWN, functools.partial(_show_trimmed, magics.recorder))
 
@@ -277,6 +293,5 @@ def unregister(shell: Any) -> None:
     for name in (cells.NAME, cells.OPENER):
         for kind in ("line", "cell"):
             shell.magics_manager.magics[kind].pop(name, None)
-    remove_formatters(shell)
     if shell.custom_exceptions == SHOWN:
         shell.set_custom_exc((), None)

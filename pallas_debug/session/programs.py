@@ -31,7 +31,7 @@ def program_of(call: Any, options: Options, target: str | None) -> machine.Progr
         options.exact,
         target,
         coarse,
-        len(RULES),  # a rule that was added may serve an op that had none
+        RULES.edits,  # a rule that was added may serve an op that had none
     )
     held = _programs.pop(key, None)
     if held is None or held[0] is not call.params:

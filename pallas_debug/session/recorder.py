@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir, machine
+from pallas_debug.errors import PallasDebugError
 from pallas_debug.machine.options import Options
 from pallas_debug.session.programs import program_of
 from pallas_debug.trace import close
@@ -49,13 +51,21 @@ class Recorder:
             done = machine.run(launch, self.writer, self.options, program=program)
         if done.record.outcome.kind == "interrupted":
             raise KeyboardInterrupt
-        return done.results()
+        results = done.results()
+        for array in results:
+            array.flags.writeable = False  # given away: JAX need not copy
+        return results
 
     def _denormals(self) -> Any:
         """Subnormal numbers flushed to zero, as XLA does on a CPU."""
         from pallas_debug.jaxlink.evaluate import flushing_denormals
 
         return flushing_denormals()
+
+    def prepare(self, call: Any) -> None:
+        """Compiles a launch that may follow; what is wrong with it is said when it runs."""
+        with suppress(PallasDebugError):
+            program_of(call, self.options, self.target)
 
     def lowered(self, call: Any) -> None:
         """Notes a launch that JAX only lowers: static facts, no event."""

@@ -10,7 +10,9 @@ back costs a few instructions, not the whole run. Deleting them changes nothing 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterable
+import copy
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from pallas_debug import ir, machine
 from pallas_debug.ir.flow import live_at_leaders
 from pallas_debug.machine import schedules
 from pallas_debug.machine.checkpoint import Checkpoint, checkpoint, resume
+from pallas_debug.machine.compile import WAIT
 from pallas_debug.machine.run import Run, advance, begin
 from pallas_debug.machine.state import State
 from pallas_debug.trace.fork import Counts, Fork
@@ -84,17 +87,29 @@ class Timeline:
         self._start = checkpoint(loud)
         self._marks: list[Checkpoint] = [checkpoint(silent)]
         self._live: dict[int, set[int]] | None = None
+        self._before: Timeline | None = None
 
     @classmethod
-    def of(cls, trace: Trace, launch: int = 0, *, options: machine.Options) -> Timeline:
-        """The timeline of a recorded launch; numbers are those of the trace."""
-        recorded = trace.launches[launch]
-        assert recorded.source is not None, "the launch came from a file"
+    def of(
+        cls,
+        trace: Trace,
+        launch: int = 0,
+        *,
+        options: machine.Options,
+        sources: Mapping[int, ir.Launch] | None = None,
+    ) -> Timeline:
+        """The timeline of a recorded launch; numbers are those of the trace.
+
+        `sources` has what was executed where the trace, from a file, does not know it.
+        """
+        known = {la.number: la.source for la in trace.launches} | dict(sources or {})
+        source = known[launch]
+        assert source is not None, "the launch came from a file"
         return cls(
-            recorded.source,
+            source,
             options,
             trace.choices,
-            writer=lambda: _before(trace, launch),
+            writer=lambda: _before(trace, launch, known),
         )
 
     def at(self, step: int) -> State:
@@ -102,10 +117,12 @@ class Timeline:
 
         It is a copy: whoever asked may keep and change it.
         """
+        if self._before is not None and step < self._marks[0].step:
+            return self._before.at(step)
         run = resume(self._nearest(step), choices=self.choices)
         assert isinstance(run.writer, Fork)
         for mark in _marks_between(run.m.state.step, step):
-            ended = advance(run, until=mark)
+            ended = _advance(run, mark)
             run.writer.drop()
             if ended:
                 break
@@ -114,7 +131,11 @@ class Timeline:
 
     def registers(self, step: int, thread: int) -> dict[int, Any]:
         """Registers of a thread at a step that the thread still needs, by number."""
-        found = self.at(step).threads.get(thread)
+        return self.needed(self.at(step), thread)
+
+    def needed(self, state: State, thread: int) -> dict[int, Any]:
+        """Registers of a thread that it still needs in a state, by number."""
+        found = state.threads.get(thread)
         if found is None:
             return {}
         if self._live is None:
@@ -122,6 +143,22 @@ class Timeline:
             self._live = live_at_leaders(tape, range(len(tape)))
         live = self._live[found.pc]
         return {n: found.registers[n] for n in sorted(live)}
+
+    def walk(self, steps: Iterable[int]) -> Iterator[Run]:
+        """One run at rising steps, for looking only."""
+        run: Run | None = None
+        first = self._marks[0].step
+        for step in steps:
+            if self._before is not None and step < first:
+                yield from self._before.walk([step])
+                continue
+            if run is None:
+                run = resume(self._nearest(step), choices=self.choices)
+            assert isinstance(run.writer, Fork)
+            if run.m.state.step < step:
+                _advance(run, step)
+                run.writer.drop()
+            yield run
 
     def resume(self, step: int) -> Run:
         """A run stopped before instruction number `step`; `advance` makes it go on.
@@ -132,6 +169,45 @@ class Timeline:
         run = resume(self._start, choices=self.choices)
         advance(run, until=step)
         return run
+
+    def executed(self) -> list[tuple[int, int]]:
+        """Which thread executed which instruction at each step: `(thread, pc)`."""
+        mark, log = self._marks[0], list[tuple[int, int]]()
+        if self._before is not None:
+            log = self._before.executed()[: mark.step]
+        run = resume(mark, choices=self.choices)
+        single = run.program.single
+        noted = {
+            pc: replace(one, run=_noted(one.run, pc, log)) for pc, one in single.items()
+        }
+        run.program = replace(run.program, segments=noted, single={})
+        assert isinstance(run.writer, Fork)
+        for step in itertools.count(mark.step + SPARSE_STEPS, SPARSE_STEPS):
+            if _advance(run, step):
+                return log
+            run.writer.drop()
+        raise AssertionError("unreachable: a run ends")
+
+    def diverted(self, step: int, edit: Callable[[Run], None]) -> tuple[Timeline, Run]:
+        """A timeline whose state was edited before a step, and a run stopped there.
+
+        Earlier steps are those of this one. The edit is given a run of which nobody
+        else has anything.
+        """
+        twin = copy.copy(self)
+        loud = self.resume(step)
+        silent = resume(self._nearest(step), choices=self.choices)
+        _advance(silent, step)
+        edit(loud)
+        edit(silent)
+        twin._start, twin._marks = checkpoint(loud), [checkpoint(silent)]
+        twin._before = self
+        return twin, loud
+
+    @property
+    def is_diverted(self) -> bool:
+        """Whether a state was edited."""
+        return self._before is not None
 
     @property
     def checkpoints(self) -> tuple[int, ...]:
@@ -172,6 +248,28 @@ class Timeline:
         return min(range(1, len(self._marks)), key=loss)
 
 
+def _noted(
+    run: Callable[[Any, list[Any]], int], pc: int, log: list[tuple[int, int]]
+) -> Callable[[Any, list[Any]], int]:
+    """An instruction that notes each execution; one that waits has not happened."""
+
+    def noted(m: Any, registers: list[Any]) -> int:
+        following = run(m, registers)
+        if following != WAIT:
+            log.append((m.tid, pc))
+        return following
+
+    return noted
+
+
+def _advance(run: Run, until: int) -> bool:
+    """Runs on as `advance`; Ctrl-C does not pass for a state."""
+    ended = advance(run, until=until)
+    if ended and run.record.outcome.kind == "interrupted":
+        raise KeyboardInterrupt
+    return ended
+
+
 def _marks_between(start: int, cursor: int) -> list[int]:
     """Where to stop for a checkpoint on the way to the cursor, the cursor last."""
     sparse = range((start // SPARSE_STEPS + 1) * SPARSE_STEPS, cursor, SPARSE_STEPS)
@@ -179,13 +277,15 @@ def _marks_between(start: int, cursor: int) -> list[int]:
     return sorted({*sparse, *dense, cursor})
 
 
-def _before(trace: Trace, launch: int) -> Writer:
+def _before(
+    trace: Trace, launch: int, sources: Mapping[int, ir.Launch | None]
+) -> Writer:
     """A writer that counts on from a trace's earlier launches, without their rows."""
     base = Writer()
     base.threads = [row for row in trace.thread_rows if row.launch < launch]
     base.buffers = [row for row in trace.buffer_rows if row.launch < launch]
     for earlier in trace.launches[:launch]:
-        source = earlier.source
+        source = sources[earlier.number]
         assert source is not None, "the launch came from a file"
         base.launches.append(LaunchRecord(source, earlier.first_event))
     since = Counts(

@@ -44,12 +44,13 @@ def trace(
     options = _options(options)
     from pallas_debug.jaxlink.capture import run_captured
     from pallas_debug.jaxlink.pretend import pretend
+    from pallas_debug.jaxlink.recording import announced
 
     recorder = Recorder(options)
     outputs = None
     with pretend(options.chip, options.cores):
         try:
-            outputs = run_captured(fn, args, kwargs, recorder.launch)
+            outputs = run_captured(fn, args, kwargs, announced(recorder.launch))
         except KeyboardInterrupt:
             if not recorder.writer.launches:
                 raise
@@ -80,6 +81,7 @@ def check(
       A report; its `findings` are sorted by severity.
     """
     from pallas_debug.checks import run_checks
+    from pallas_debug.session.arithmetic import observe
 
     if not isinstance(subject, Trace):
         if not callable(subject):
@@ -90,6 +92,7 @@ def check(
                 "arguments after it: check(f, x)",
             )
         subject = trace(subject, *args, options=options, **kwargs)
+    observe(subject, options)
     return run_checks(subject, select=select, ignore=ignore)
 
 
@@ -141,6 +144,8 @@ class Recording:
 def recording(options: Options | None = None) -> Iterator[Recording]:
     """Records every kernel launched inside the block, jitted ones included.
 
+    Recordings nest, and what `trace` or `check` run inside is recorded here, too.
+
     Example:
       >>> with pldb.recording() as rec:
       ...     y = my_jitted_function(x)
@@ -155,7 +160,7 @@ def recording(options: Options | None = None) -> Iterator[Recording]:
     try:
         with (
             pretend(options.chip, options.cores),
-            lowering_recording(recorder.launch, recorder.lowered),
+            lowering_recording(recorder.launch, recorder.lowered, recorder.prepare),
         ):
             yield this
     finally:

@@ -12,7 +12,7 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.trace import query, tables
 from pallas_debug.trace.regions import Region
-from pallas_debug.trace.schema import Kind
+from pallas_debug.trace.schema import Kind, text_of
 
 if TYPE_CHECKING:
     from pallas_debug.trace.trace import Trace
@@ -61,6 +61,9 @@ class Events:
         launch: Any = None,
         space: Any = None,
         op: Any = None,
+        region: Any = None,
+        nan: bool | None = None,
+        inf: bool | None = None,
         **unknown: Any,
     ) -> np.ndarray:
         """Sorted numbers of the events that meet every condition.
@@ -74,6 +77,9 @@ class Events:
           launch: Number, or the kernel's name.
           space: Memory space of the buffer, e.g. `"smem"`.
           op: Op of the instruction, e.g. `"state.get"`.
+          region: Part of the buffer that is touched: `"[0:4, 2]"`.
+          nan: Whether the recorded value has a NaN.
+          inf: Whether it has an infinity.
           unknown: Anything else is refused with the nearest condition.
         """
         given = {
@@ -85,6 +91,9 @@ class Events:
             "launch": launch,
             "space": space,
             "op": op,
+            "region": region,
+            "nan": nan,
+            "inf": inf,
         }
         query.refuse_unknown(unknown, given)
         return query.where(self._trace, given)
@@ -172,6 +181,13 @@ class Event:
         return self.trace.values(self.seq)
 
     @property
+    def text(self) -> str:
+        """What a print said, or a check that failed; empty where nothing was."""
+        columns, seq = self.trace.columns, self.seq
+        number = int(text_of(columns.kind[seq], columns.aux[seq]))
+        return self.trace.texts[number] if number >= 0 else ""
+
+    @property
     def place(self) -> str:
         """`kernel.py:41`, or empty."""
         loc = self.loc
@@ -185,10 +201,10 @@ class Event:
         if kind in THREAD_OBJECTS:
             return f"{verb} {self.trace.threads[self.column('object')].name}"
         if kind is Kind.PRINT:
-            texts = self.trace.texts
-            return f"{verb} {texts[aux]!r}" if 0 <= aux < len(texts) else verb
+            return f"{verb} {self.text!r}"
         if kind is Kind.ASSERT:
-            return f"{verb} {'held' if aux else 'failed'}"
+            said = f": {self.text!r}" if self.text else ""
+            return f"{verb} {'held' if aux > 0 else 'failed'}{said}"
         if kind is Kind.GRID:
             return f"{verb} {self.block}"
         buffer, region = self.buffer, self.region

@@ -31,6 +31,7 @@ from pallas_debug.trace.validate import validate
 WHAT = "pallas_debug trace"
 DAMAGE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 PATHS = str | os.PathLike[str]
+LEFT_OUT = -1  # in the place of a dtype: the file does not carry the value
 
 
 def save(trace: Trace, path: PATHS, *, compress: bool = False) -> None:
@@ -50,6 +51,15 @@ def load(path: PATHS) -> Trace:
 def dumps(trace: Trace, *, compress: bool = False) -> bytes:
     """The bytes of the file."""
     packer = Packer()
+    data = packer.finish(pack(trace, packer))
+    return gzip.compress(data, mtime=0) if compress else data
+
+
+def pack(trace: Trace, packer: Packer) -> dict[str, Any]:
+    """Gives a packer the arrays of a trace; the header that goes with them.
+
+    A viewer's bundle is the same file with more arrays and one more entry.
+    """
     for column in schema.COLUMNS:
         packer.add_integers(
             f"events.{column.name}", getattr(trace.columns, column.name)
@@ -60,7 +70,7 @@ def dumps(trace: Trace, *, compress: bool = False) -> bytes:
         packer.add_integers(f"choices.{name}", [choice[i] for choice in trace.choices])
     kernel_list = list({id(la.kernel): la.kernel for la in trace.launches}.values())
     numbers = {id(kernel): i for i, kernel in enumerate(kernel_list)}
-    header = {
+    return {
         "what": WHAT,
         "format": schema.FORMAT,
         "events": len(trace),
@@ -69,11 +79,9 @@ def dumps(trace: Trace, *, compress: bool = False) -> bytes:
         "launches": [_launch(la, numbers[id(la.kernel)]) for la in trace.launches],
         "threads": _rows(packer, "threads", schema.ThreadRow, trace.thread_rows),
         "buffers": _rows(packer, "buffers", schema.BufferRow, trace.buffer_rows),
-        "payloads": _payloads(packer, trace.payloads),
+        "payloads": _payloads(packer, trace),
         "texts": list(trace.texts),
     }
-    data = packer.finish(header)
-    return gzip.compress(data, mtime=0) if compress else data
 
 
 def loads(data: bytes, *, path: str = "<bytes>") -> Trace:
@@ -131,22 +139,35 @@ def _rows(packer: Packer, table: str, cls: Any, rows: Sequence[Any]) -> dict[str
     return {"interned": interned}
 
 
-def _payloads(packer: Packer, payloads: Sequence[np.ndarray]) -> dict[str, Any]:
-    dtypes: dict[str, int] = {}
+def _payloads(packer: Packer, trace: Trace) -> dict[str, Any]:
+    numbers: dict[np.dtype, int] = {}
+    names: list[str] = []
     shapes: dict[tuple[int, ...], int] = {}
     rows: list[tuple[int, int, int]] = []
-    for value in payloads:
-        array = np.asarray(value)
-        if not is_number(array.dtype.name):
-            array = np.frombuffer(str(array).encode(), np.uint8)
-        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        dtype = dtypes.setdefault(array.dtype.name, len(dtypes))
+    for number, array in enumerate(trace.payloads):
+        if number in trace.left_out:
+            rows.append((LEFT_OUT, shapes.setdefault(array.shape, len(shapes)), 0))
+            continue
+        dtype = numbers.get(array.dtype)  # a dtype's name takes long to find
+        if dtype is None:
+            array = _storable(array)
+            if array.dtype not in numbers:
+                numbers[array.dtype] = len(names)
+                names.append(array.dtype.name)
+            dtype = numbers[array.dtype]
         shape = shapes.setdefault(array.shape, len(shapes))
         rows.append((dtype, shape, packer.add_bytes(array)))
     table = np.array(rows, np.int64).reshape(-1, 3)
     for i, name in enumerate(("dtype", "shape", "offset")):
         packer.add_integers(f"payloads.{name}", table[:, i])
-    return {"dtypes": list(dtypes), "shapes": [list(shape) for shape in shapes]}
+    return {"dtypes": names, "shapes": [list(shape) for shape in shapes]}
+
+
+def _storable(array: np.ndarray) -> np.ndarray:
+    """Little-endian numbers as they are, anything else as text."""
+    if not is_number(array.dtype.name):
+        array = np.frombuffer(str(array).encode(), np.uint8)
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
 def _trace(unpacker: Unpacker, header: dict[str, Any]) -> Trace:
@@ -158,10 +179,10 @@ def _trace(unpacker: Unpacker, header: dict[str, Any]) -> Trace:
     if any(len(array) != count for array in arrays.values()):
         raise ValueError("the columns have different lengths")
     kernel_list = [kernels.kernel_from_json(data) for data in header["kernels"]]
-    payloads = _read_payloads(unpacker, header["payloads"])
+    payloads, left_out = _read_payloads(unpacker, header["payloads"])
     buffers = _read_rows(unpacker, header, "buffers", schema.BufferRow)
     launches = tuple(
-        _read_launch(number, data, kernel_list, buffers, payloads)
+        _read_launch(number, data, kernel_list, buffers, payloads, left_out)
         for number, data in enumerate(header["launches"])
     )
     choices = [
@@ -173,6 +194,7 @@ def _trace(unpacker: Unpacker, header: dict[str, Any]) -> Trace:
         columns=Columns(**arrays, launch=launch_column(first_events, count)),
         regions=_read_regions(unpacker),
         payloads=payloads,
+        left_out=left_out,
         thread_rows=_read_rows(unpacker, header, "threads", schema.ThreadRow),
         buffer_rows=buffers,
         launches=launches,
@@ -183,14 +205,18 @@ def _trace(unpacker: Unpacker, header: dict[str, Any]) -> Trace:
 
 
 def _read_launch(
-    number: int, data: Any, kernel_list: Any, buffers: Any, payloads: Any
+    number: int, data: Any, kernel_list: Any, buffers: Any, payloads: Any, left_out: Any
 ) -> RecordedLaunch:
     kernel = kernel_list[data["kernel"]]
     outcome = dict(data["outcome"])
     outcome["waiting"] = tuple(tuple(map(int, row)) for row in outcome["waiting"])
     arguments = tuple(map(int, data["arguments"]))
     rows = [buffers[i] for i in arguments[: kernel.num_scalars]]
-    scalars = {row.name: payloads[row.initial] for row in rows if row.initial >= 0}
+    scalars = {
+        row.name: payloads[row.initial]
+        for row in rows
+        if row.initial >= 0 and row.initial not in left_out
+    }
     return RecordedLaunch(
         number=number,
         kernel=kernel,
@@ -236,17 +262,28 @@ def _interned(kind: Any, value: Any) -> Any:
     return tuple(value)
 
 
-def _read_payloads(unpacker: Unpacker, table: Any) -> tuple[np.ndarray, ...]:
+def _read_payloads(
+    unpacker: Unpacker, table: Any
+) -> tuple[tuple[np.ndarray, ...], frozenset[int]]:
+    """The values, and the numbers of those that stand for one left out."""
     kinds = [numpy_dtype(str(name)) for name in table["dtypes"]]
     shapes = [(tuple(shape), count_of(shape)) for shape in table["shapes"]]
     codes = [unpacker.integers(f"payloads.{n}") for n in ("dtype", "shape", "offset")]
-    if any(len(code) and code.min() < 0 for code in codes):
+    least = (LEFT_OUT, 0, 0)
+    if any(
+        len(code) and code.min() < low for code, low in zip(codes, least, strict=True)
+    ):
         raise ValueError("a value has a negative number")
     found: list[np.ndarray] = []
+    left_out: list[int] = []
     for dtype, shape, offset in zip(*(code.tolist() for code in codes), strict=True):
         size, count = shapes[shape]
-        found.append(unpacker.raw(offset, kinds[dtype], count).reshape(size))
-    return tuple(found)
+        if dtype == LEFT_OUT:
+            left_out.append(len(found))
+            found.append(np.broadcast_to(np.False_, size))  # only its shape is known
+        else:
+            found.append(unpacker.raw(offset, kinds[dtype], count).reshape(size))
+    return tuple(found), frozenset(left_out)
 
 
 def _read_regions(unpacker: Unpacker) -> Regions:

@@ -187,10 +187,11 @@ class History:
     def _empty(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         shape, row = self.row.shape, self.row
         values = np.zeros(shape, dtypes.numpy_dtype(row.dtype))
-        known = row.initial >= 0
+        has = row.initial >= 0
+        known = has and row.initial not in self.trace.left_out
         if known:
             values[...] = self.trace.payload(row.initial)
-        return values, np.full(shape, known), np.full(shape, known)
+        return values, np.full(shape, has), np.full(shape, known)
 
     def _apply(
         self, seq: int, values: np.ndarray, initialized: np.ndarray, known: np.ndarray

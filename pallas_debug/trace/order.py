@@ -13,11 +13,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pallas_debug.trace import dtypes
+from pallas_debug.trace.clocks import EDGE_KINDS as EDGE_KINDS
+from pallas_debug.trace.clocks import Edges, Logs
 from pallas_debug.trace.columns import frozen
 from pallas_debug.trace.schema import Kind
 
@@ -25,15 +27,6 @@ if TYPE_CHECKING:
     from pallas_debug.trace.trace import Trace
 
 SYNC = (Kind.SPAWN, Kind.ARRIVE, Kind.LAND, Kind.WAIT, Kind.SIGNAL, Kind.JOIN)
-EDGE_KINDS = ("spawn", "barrier", "semaphore", "join")
-
-
-class Edges(NamedTuple):
-    """Ordering between threads: `src` happens before `dst`; `kind` in `EDGE_KINDS`."""
-
-    src: np.ndarray
-    dst: np.ndarray
-    kind: np.ndarray
 
 
 class Order:
@@ -73,30 +66,55 @@ class Order:
         """Every ordering edge between two threads."""
         return self._knowledge.edges
 
+    def logs(self) -> Logs:
+        """The vector clocks of all threads, as they are stored."""
+        return self._knowledge.flat
+
     @cached_property
     def _knowledge(self) -> _Knowledge:
         return _Knowledge(self._trace)
 
+    def known(self, events: np.ndarray, threads: np.ndarray) -> np.ndarray:
+        """The last tick of each thread that happens before each event, or -1."""
+        columns = self._trace.columns
+        thread = columns.thread[events].astype(np.int64)
+        tick = columns.clock[events].astype(np.int64)
+        goal = np.full(len(events), np.iinfo(np.int64).max)
+        return self._reached(thread, tick, threads.astype(np.int64), goal)
+
     def _before(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        columns, knowledge = self._trace.columns, self._knowledge
-        thread_a = columns.thread[a].astype(np.int64)
-        tick_a = columns.clock[a].astype(np.int64)
-        thread = columns.thread[b].astype(np.int64)
-        tick = columns.clock[b].astype(np.int64)
+        columns = self._trace.columns
         result = columns.launch[a] < columns.launch[b]
-        own = thread_a == thread
-        result |= own & (tick_a < tick)
-        left = np.flatnonzero(~result & ~own & (columns.launch[a] == columns.launch[b]))
-        while len(left):
-            t, k = thread[left], tick[left]
-            hit = knowledge.learned(t, k, thread_a[left]) >= tick_a[left]
-            parent, spawned = knowledge.parent_of(t)
-            hit |= (parent == thread_a[left]) & (spawned >= tick_a[left])
-            result[left[hit]] = True
-            go_on = ~hit & (parent >= 0)
-            left = left[go_on]
-            thread[left], tick[left] = parent[go_on], spawned[go_on]
+        left = np.flatnonzero(columns.launch[a] == columns.launch[b])
+        tick_a = columns.clock[a[left]].astype(np.int64)
+        reached = self._reached(
+            columns.thread[b[left]].astype(np.int64),
+            columns.clock[b[left]].astype(np.int64),
+            columns.thread[a[left]].astype(np.int64),
+            tick_a,
+        )
+        result[left] = reached >= tick_a
         return result
+
+    def _reached(
+        self, thread: np.ndarray, tick: np.ndarray, other: np.ndarray, goal: np.ndarray
+    ) -> np.ndarray:
+        """What `thread` at `tick` knows of `other`; `goal` is enough."""
+        knowledge = self._knowledge
+        own = thread == other
+        best = np.where(own, tick - 1, -1)
+        left = np.flatnonzero(~own)
+        thread, tick = thread.copy(), tick.copy()
+        while len(left):
+            t, o = thread[left], other[left]
+            parent, spawned = knowledge.parent_of(t)
+            found = knowledge.learned(t, tick[left], o)
+            found = np.maximum(found, np.where(parent == o, spawned, -1))
+            best[left] = np.maximum(best[left], found)
+            # What an ancestor knew of itself is known by its child.
+            left = left[(best[left] < goal[left]) & (parent >= 0) & (parent != o)]
+            thread[left], tick[left] = knowledge.parent_of(thread[left])
+        return best
 
 
 class _Log:
@@ -225,6 +243,24 @@ class _Knowledge:
         return Edges(src, dst, kind)
 
     @cached_property
+    def flat(self) -> Logs:
+        lengths = [len(log.at) for log in self.logs]
+        first = np.zeros(len(self.logs) + 1, np.int64)
+        np.cumsum(lengths, out=first[1:])
+        at, other, tick = (
+            np.concatenate(
+                [
+                    np.frombuffer(getattr(log, name), np.int64)
+                    for log in self.logs
+                    if log.at
+                ]
+                or [np.zeros(0, np.int64)]
+            )
+            for name in ("at", "other", "tick")
+        )
+        return Logs(first, at, other, tick, *self._parent_arrays)
+
+    @cached_property
     def _parent_arrays(self) -> tuple[np.ndarray, np.ndarray]:
         table = np.array(self.parents, np.int64).reshape(-1, 2)
         return table[:, 0].copy(), table[:, 1].copy()
@@ -237,19 +273,8 @@ class _Knowledge:
     @cached_property
     def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The logs as one sorted table: pair keys, `pair rank * span + at`, ticks."""
-        lengths = [len(log.at) for log in self.logs]
-        thread = np.repeat(np.arange(len(self.logs), dtype=np.int64), lengths)
-        at, other, tick = (
-            np.concatenate(
-                [
-                    np.frombuffer(getattr(log, name), np.int64)
-                    for log in self.logs
-                    if log.at
-                ]
-                or [np.zeros(0, np.int64)]
-            )
-            for name in ("at", "other", "tick")
-        )
+        first, at, other, tick, *_ = self.flat
+        thread = np.repeat(np.arange(len(self.logs), dtype=np.int64), np.diff(first))
         pair = thread * len(self.logs) + other
         order = np.lexsort((at, pair))
         pairs, rank = np.unique(pair[order], return_inverse=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.trace import boxes
 from pallas_debug.trace.schema import Kind
 
 if TYPE_CHECKING:
@@ -79,16 +80,18 @@ def _kind(trace: Trace, value: Any) -> np.ndarray:
     return np.isin(trace.columns.kind, wanted)
 
 
-def _has_buffer(trace: Trace) -> np.ndarray:
+def about_a_buffer(trace: Trace, numbers: Any = slice(None)) -> np.ndarray:
+    """Which events (of some, or all) are about a buffer."""
     columns = trace.columns
-    return ~np.isin(columns.kind, WITHOUT_BUFFER) & (columns.object >= 0)
+    has = columns.object[numbers] >= 0
+    return has & ~np.isin(columns.kind[numbers], WITHOUT_BUFFER)
 
 
 def _objects(trace: Trace, keep: np.ndarray) -> np.ndarray:
     """Events about a buffer for which `keep` is true."""
     if not len(keep):
         return np.zeros(len(trace.columns), bool)
-    has = _has_buffer(trace)
+    has = about_a_buffer(trace)
     return has & keep[np.where(has, trace.columns.object, 0)]
 
 
@@ -202,6 +205,42 @@ def _op(trace: Trace, value: Any) -> np.ndarray:
     return _by_instr(trace, lambda kernel, i: kernel.tape[i].op in wanted, False)
 
 
+def _region(trace: Trace, value: Any) -> np.ndarray:
+    box = boxes.box_of(value)
+    columns, rows = trace.columns, trace.buffer_rows
+    keep = about_a_buffer(trace) & (columns.region >= 0)
+    seqs = np.flatnonzero(keep)
+    shapes = list(dict.fromkeys(row.shape for row in rows))
+    number = {shape: i for i, shape in enumerate(shapes)}
+    shape_of = np.array([number[row.shape] for row in rows], np.int64)
+    keys = columns.region[seqs].astype(np.int64) * len(shapes)
+    keys, which = np.unique(keys + shape_of[columns.object[seqs]], return_inverse=True)
+    found = np.zeros(len(keys), bool)
+    for i, shape in enumerate(shapes):
+        extents = boxes.extents(box, shape)
+        mine = np.flatnonzero(keys % len(shapes) == i)
+        if extents is not None:
+            regions = keys[mine] // len(shapes)
+            found[mine] = boxes.touching(trace, regions, shape, extents)
+    keep[seqs] = found[which]
+    return keep
+
+
+def _holding(name: str, test: Any) -> Callable[[Trace, Any], np.ndarray]:
+    """The condition that some element of the recorded value passes a test."""
+
+    def holding(trace: Trace, value: Any) -> np.ndarray:
+        if not isinstance(value, bool | np.bool_):
+            raise errors.BadOption(option=name, value=value, accepted=(True, False))
+        table = trace.caches.get(name)
+        if table is None:
+            found = [v.dtype.kind in "fcV" and test(v).any() for v in trace.payloads]
+            table = trace.caches[name] = np.array([*found, False], bool)  # -1: none
+        return table[trace.columns.payload] == value
+
+    return holding
+
+
 CONDITIONS: dict[str, Callable[[Any, Any], np.ndarray]] = {
     "kind": _kind,
     "buffer": _buffer,
@@ -211,4 +250,7 @@ CONDITIONS: dict[str, Callable[[Any, Any], np.ndarray]] = {
     "launch": _launch,
     "space": _space,
     "op": _op,
+    "region": _region,
+    "nan": _holding("nan", np.isnan),
+    "inf": _holding("inf", np.isinf),
 }

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+import numpy as np
+
 FORMAT = 1
 
 
@@ -63,13 +65,20 @@ KIND_MEANINGS: dict[Kind, str] = {
     "only its reads are",
     Kind.GRID: "the thread enters grid point `block`; aux = linear grid index",
     Kind.PRINT: "debug_print; aux = index into the texts",
-    Kind.ASSERT: "debug_check; aux = 1 if it held; region = -1",
+    Kind.ASSERT: "debug_check; aux = 1 if it held, -1 - index into the texts if it "
+    "failed with that message, 0 if it failed without one",
     Kind.STUB: "an unsupported op was skipped, its results are unset",
     Kind.PAD: "`region` of `object` lies past the end of its array: padding, unset",
     Kind.LAND: "a block's part of a copy for several blocks has come in at `region` of "
     "barrier `object`: no arrival, but what a wait for the phase comes after; aux = "
     "phases completed before it",
 }
+
+
+def text_of(kind: np.ndarray, aux: np.ndarray) -> np.ndarray:
+    """Which of the texts each event names, -1 if none."""
+    failed = np.where((kind == Kind.ASSERT) & (aux < 0), -1 - aux, -1)
+    return np.where(kind == Kind.PRINT, aux, failed)
 
 
 @dataclass(frozen=True, slots=True)

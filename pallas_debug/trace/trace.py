@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from pallas_debug.trace import schema, tables
+from pallas_debug.trace import schema, showing, tables
 from pallas_debug.trace.columns import Columns, frozen
 from pallas_debug.trace.events import Event, Events
 from pallas_debug.trace.order import Order
@@ -33,6 +33,7 @@ class Trace:
         queries and rows for people.
       regions: The regions table; `region(i)` is a row as a `Region`.
       payloads: Recorded values; `payload(i)` is one, `values(seq)` that of an event.
+      left_out: Numbers of the values that a viewer's bundle did not carry along.
       thread_rows, buffer_rows: Schema rows; `threads` and `buffers` have names.
       launches: One entry for each kernel launch.
       texts: Printed texts.
@@ -44,6 +45,7 @@ class Trace:
     columns: Columns
     regions: Regions
     payloads: tuple[np.ndarray, ...] = field(default=())
+    left_out: frozenset[int] = frozenset()
     thread_rows: tuple[schema.ThreadRow, ...] = ()
     buffer_rows: tuple[schema.BufferRow, ...] = ()
     launches: tuple[tables.RecordedLaunch, ...] = ()
@@ -100,14 +102,16 @@ class Trace:
         )
 
     def payload(self, number: int) -> np.ndarray:
-        """A row of the payloads table, read-only."""
+        """A row of the payloads table, read-only; not one that was left out."""
+        assert number not in self.left_out, "its value is not in the file"
         array = self.payloads[number]
         return frozen(array.view()) if array.flags.writeable else array
 
     def values(self, seq: int) -> np.ndarray | None:
-        """The value recorded at an event, None if there is none."""
+        """The value recorded at an event, None if there is none, or it was left out."""
         number = int(self.columns.payload[seq])
-        return self.payload(number) if number >= 0 else None
+        known = number >= 0 and number not in self.left_out
+        return self.payload(number) if known else None
 
     @overload
     def __getitem__(self, part: int) -> Event: ...
@@ -129,6 +133,27 @@ class Trace:
         from pallas_debug.trace import file
 
         file.save(self, path, compress=compress)
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, **options: Any
+    ) -> str | None:
+        """Writes the viewer and the trace to one file that any browser opens.
+
+        Args:
+          path: Where; without one the text is returned.
+          options: Those of `views.page`: `report`, `state`, `title`, `values_bytes`.
+        """
+        return showing.SHOWS.get(showing.PAGE)(self, path, **options)
+
+    def viewer(self, **options: Any) -> Any:
+        """The viewer as a notebook widget; options: `report`, `title`, `values_bytes`."""
+        return showing.SHOWS.get(showing.VIEWER)(self, **options)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str] | None:
+        return showing.mimebundle(showing.TRACE, self)
+
+    def _repr_html_(self) -> str | None:
+        return showing.html(showing.TRACE, self)
 
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(launch.name for launch in self.launches))

@@ -12,7 +12,7 @@ import numpy as np
 
 from pallas_debug.trace import dtypes
 from pallas_debug.trace.container import count_of
-from pallas_debug.trace.schema import Kind, RegionKind
+from pallas_debug.trace.schema import Kind, RegionKind, text_of
 
 if TYPE_CHECKING:
     from pallas_debug.trace.trace import Trace
@@ -90,6 +90,9 @@ def _events(trace: Trace) -> None:
         if len(column):
             _require(low <= column.min() <= column.max() < high, f"{name} out of range")
     kinds, objects = columns.kind, columns.object
+    said = text_of(kinds, columns.aux)
+    known = (said >= -1) & (said < len(trace.texts))
+    _require(known.all(), "a text is missing")
     about_threads = objects[np.isin(kinds, THREAD_KINDS)]
     buffers = objects[np.isin(kinds, (*BUFFER_KINDS, *SYNC_KINDS))]
     waits = objects[kinds == Kind.BLOCK]
@@ -122,6 +125,9 @@ def _regions(trace: Trace) -> None:
     _require(
         not len(numbers) or 0 <= numbers.min() <= numbers.max() < len(trace.payloads),
         "a region names a missing value",
+    )
+    _require(
+        trace.left_out.isdisjoint(numbers.tolist()), "a region's elements were left out"
     )
     for row in np.flatnonzero(special):
         region = trace.region(int(row))

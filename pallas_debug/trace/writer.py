@@ -13,6 +13,18 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.trace import schema
+from pallas_debug.trace.arena import Arena
+
+_TABLES = (
+    "log",
+    "regions",
+    "payloads",
+    "threads",
+    "buffers",
+    "texts",
+    "launches",
+    "choices",
+)
 
 
 class Writer:
@@ -23,6 +35,7 @@ class Writer:
       regions: Region tuples `(RegionKind, *integers)`; `region()` interns.
       payloads: Recorded values.
       payload_bytes: Sum of their sizes.
+      keep: Gives a value that is about to be recorded a better place (`Arena.keep`).
       threads, buffers: Rows of the side tables (`ThreadRow`, `BufferRow`), perhaps as
         plain tuples: they are made by the thousand while a kernel runs.
       texts: Printed texts.
@@ -38,6 +51,7 @@ class Writer:
         self._payload_ids: dict[int, int] = {}
         self._part_ids: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.payload_bytes = 0
+        self.keep = Arena().keep
         self.threads: list[tuple[Any, ...]] = []
         self.buffers: list[tuple[Any, ...]] = []
         self.texts: list[str] = []
@@ -84,6 +98,24 @@ class Writer:
         if number is None:
             number = self._part_ids[key] = self.payload(numbers)
         return number
+
+    def mark(self) -> tuple[int, ...]:
+        """How much there is now, for `cut`."""
+        sizes = [len(getattr(self, table)) for table in _TABLES]
+        return (*sizes, self.payload_bytes)
+
+    def cut(self, mark: tuple[int, ...]) -> None:
+        """Forgets everything that was written since a mark."""
+        *sizes, self.payload_bytes = mark
+        for table, size in zip(_TABLES, sizes, strict=True):
+            del getattr(self, table)[size:]
+        for ids, known in (
+            ("_region_ids", len(self.regions)),
+            ("_payload_ids", len(self.payloads)),
+            ("_part_ids", len(self.payloads)),
+        ):
+            kept = {k: n for k, n in getattr(self, ids).items() if n < known}
+            setattr(self, ids, kept)
 
     def thread(self, row: tuple[Any, ...]) -> int:
         """Number of a new thread."""

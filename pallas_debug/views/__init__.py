@@ -6,8 +6,15 @@ Those under `@view` make whole files; this is their explicit list.
 from pallas_debug.views.event_table import event_table as event_table
 from pallas_debug.views.facts import facts as facts
 from pallas_debug.views.github import github as github
+from pallas_debug.views.host import Host as Host
+from pallas_debug.views.live import has_widgets as has_widgets
+from pallas_debug.views.live import viewer as viewer
+from pallas_debug.views.page import fragment as fragment
+from pallas_debug.views.page import page as page
+from pallas_debug.views.page import save_html as save_html
 from pallas_debug.views.perfetto import perfetto as perfetto
 from pallas_debug.views.sarif import sarif as sarif
+from pallas_debug.views.summary_html import html_findings as html_findings
 from pallas_debug.views.summary_html import html_summary as html_summary
 from pallas_debug.views.text import REFUSALS as REFUSALS
 from pallas_debug.views.text import findings as findings

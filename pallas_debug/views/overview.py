@@ -25,6 +25,7 @@ COUNTED: dict[str, tuple[Kind, ...]] = {
     "arrivals": (Kind.ARRIVE,),
     "signals": (Kind.SIGNAL,),
     "prints": (Kind.PRINT,),
+    "checks": (Kind.ASSERT,),
 }
 
 
@@ -153,7 +154,7 @@ def _printed(trace: Trace, launch: RecordedLaunch) -> tuple[Printed, ...]:
     return tuple(
         Printed(
             block=f"{launch.coordinates(block)}" if block >= 0 else "",
-            text=trace.texts[int(trace.columns.aux[event])],
+            text=trace.events[int(event)].text,
         )
         for event, block in zip(events, blocks, strict=True)
     )

@@ -16,6 +16,7 @@ from pallas_debug.views.view import view as exported
 
 LIMIT = 20_000
 CELL = "padding:1px 10px 1px 0;text-align:left;background:none;border:0"
+BOX = '<div style="font-size:13px;line-height:1.35">'
 COLORS = {"error": "#e5484d", "warning": "#b7791f", "info": "#888"}
 
 
@@ -104,21 +105,27 @@ def html_summary(trace: Trace, report: Any) -> str:
     """What each launch did, then every finding; a fragment for a notebook's output."""
     groups = text.grouped(overview.overviews(trace), _launch)
     launches = [f"<div>{_escaped(numbers)}: {body}" for numbers, body in groups]
+    return f"{BOX}{_fitted(launches, LIMIT // 2)}{_findings(report, trace)}</div>"
+
+
+def html_findings(report: Any) -> str:
+    """Every finding; a fragment for a notebook's output."""
+    return f"{BOX}{_findings(report, None)}</div>"
+
+
+def _findings(report: Any, trace: Trace | None) -> str:
     found = [_finding(one) for one in report.findings]
     refused = any(map(text.is_refusal, report.findings))
     legend = text.legend(report.findings, trace)
     title = text.tally(report.findings) or "no findings"
     return (
-        '<div style="font-size:13px;line-height:1.35">'
-        + _fitted(launches, LIMIT // 2)
-        + f"<div><b>{_escaped(title)}</b></div>"
+        f"<div><b>{_escaped(title)}</b></div>"
         + f'<ul style="margin:0;padding-left:1.2em">{_fitted(found, LIMIT // 3)}</ul>'
         + (f"<i>{_escaped(legend)}</i>" if refused else "")
-        + "</div>"
     )
 
 
-@exported("summary-html", suffix=".html")
+@exported("summary-html", suffix=".summary.html")
 def html_file(trace: Trace, report: Any) -> str:
     """The summary as a file that a browser opens."""
     title = _escaped(", ".join(launch.name for launch in trace.launches[:3]))

@@ -1,4 +1,4 @@
-from helpers import TraceBuilder, only
+from helpers import TraceBuilder, codes, only
 
 from pallas_debug import ir
 from pallas_debug.checks import Severity, run_checks
@@ -38,9 +38,16 @@ def test_barrier_short_of_arrivals():
     assert finding.details["arrivals"] == {"seen": 1, "needed": 2}
     assert finding.details["phases"] == {"seen": 0, "needed": 1}
     assert finding.details["sources"][0]["threads"] == (1,)
-    assert finding.details["graph"] == (
-        {"thread": 2, "object": 0, "element": 0, "other": 1, "state": "ended"},
-    )
+    graph = finding.details["graph"]
+    assert [(n["thread"], n["state"], n["line"]) for n in graph["nodes"]] == [
+        (2, "waits", 30),
+        (1, "ended", 0),
+    ]
+    edge = {"from": 2, "to": 1, "line": 26, "state": "ended", "number": 0}
+    # The way of the waiting thread leads to line 26, too: too late.
+    late = edge | {"to": 2, "line": 26, "state": "waits"}
+    ready = {"object": "ready[0]", "element": 0}
+    assert graph["edges"] == [edge | ready, late | ready]
     assert finding.events == (0,)
     assert "num_arrivals of `ready` (2)" in finding.hint
 
@@ -91,3 +98,52 @@ def test_waiting_for_an_agent_that_waits_itself():
     report = run_checks(b.close(outcome="deadlock", waiting=waiting))
     assert [finding.buffer for finding in report.findings] == ["", "bar"]
     assert "waits for wgmma" in report.findings[0].message
+
+
+def two_that_wait_for_each_other(*, crossed):
+    """Warpgroups 0 and 1 on one tape: each waits before it signals, or one after."""
+    b = TraceBuilder(grid=(1,))
+    ping, pong = b.barrier("ping"), b.barrier("pong")
+    a, w = b.thread(block=0, index=0), b.thread(block=0, index=1)
+    first = {"op": "gpu.barrier_wait", "line": 10, "accesses": access(1)}
+    signal = {"op": "gpu.barrier_arrive", "line": 11, "accesses": access(2)}
+    b.instr(**first)
+    b.instr(**signal)
+    b.instr("ir.return", 12)
+    second = {"op": "gpu.barrier_wait", "line": 20, "accesses": access(2)}
+    b.instr(**second)
+    b.instr("gpu.barrier_arrive", 21, accesses=access(1))
+    b.instr("ir.return", 22)
+    if not crossed:
+        w.arrive(ping, op="gpu.barrier_arrive", line=21, accesses=access(1))
+        w.phase(ping, op="gpu.barrier_arrive", line=21, accesses=access(1))
+        a.wait(ping, **first)
+        return b.close()
+    a.blocked(ping, **first)
+    w.blocked(pong, **second)
+    waiting = [
+        (a.number, b.instr(**first), ping, 0, 1),
+        (w.number, b.instr(**second), pong, 0, 1),
+    ]
+    return b.close(outcome="deadlock", waiting=waiting)
+
+
+def test_graph_of_a_cycle_names_the_lines_that_would_signal():
+    report = run_checks(two_that_wait_for_each_other(crossed=True))
+    graph = report.by_code["PD210"][0].details["graph"]
+    edges = [(e["from"], e["to"], e["object"], e["line"]) for e in graph["edges"]]
+    assert edges == [(1, 2, "ping[0]", 21), (2, 1, "pong[0]", 11)]
+    assert {node["state"] for node in graph["nodes"]} == {"waits"}
+    fixed = run_checks(two_that_wait_for_each_other(crossed=False))
+    assert "PD210" not in codes(fixed)
+
+
+def test_graph_goes_to_the_agent_that_is_waited_for():
+    b = TraceBuilder(grid=(1,))
+    t = b.thread(block=0)
+    agent = t.spawn("wgmma", line=3)
+    t.blocked(-1, aux=agent.number, line=4)
+    waiting = [(t.number, b.instr(line=4), -1, agent.number, 0)]
+    finding = only(run_checks(b.close(outcome="deadlock", waiting=waiting)), "PD210")
+    (edge,) = finding.details["graph"]["edges"]
+    assert (edge["from"], edge["to"], edge["number"]) == (t.number, agent.number, -1)

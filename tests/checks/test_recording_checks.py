@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from helpers import TraceBuilder, codes, only
 
+from pallas_debug import errors, ir
 from pallas_debug.checks import Severity, run_checks
 
 
@@ -38,7 +39,9 @@ def test_skipped_ops_are_named_with_their_line():
     finding = only(run_checks(b.close()), "PD901")
     assert finding.severity is Severity.WARNING
     assert (finding.loc.line, finding.count) == (5, 2)
-    assert "`gpu.inline_mgpu` was skipped" in finding.message
+    assert finding.message.startswith(
+        "no rule for `gpu.inline_mgpu`; it was skipped, its results are unset"
+    )
     assert 'rule("gpu.inline_mgpu")' in finding.hint
 
 
@@ -47,7 +50,7 @@ def test_a_stop_at_an_unknown_op_is_an_error_at_its_line():
     b.instr("tpu.x", 2)
     b.thread().print("a", line=3, op="pallas.print")
     b.instr("tpu.x", 4)
-    text = "[PD901] no rule for `tpu.x`\n  in body, k.py:4: x()\n  try: …"
+    text = str(errors.UnsupportedOp(op="tpu.x", loc=b.made_kernel().loc_of(2)))
     trace = b.close(outcome="unsupported", message=text)
     finding = only(run_checks(trace), "PD901")
     assert finding.severity is Severity.ERROR
@@ -55,6 +58,30 @@ def test_a_stop_at_an_unknown_op_is_an_error_at_its_line():
     expected = "the recording of kernel stopped: no rule for `tpu.x`"
     assert finding.message == expected
     assert 'rule("tpu.x")' in finding.hint
+
+
+FORM = ("a view", "index it")
+
+
+def test_a_stop_at_an_unknown_use_of_an_op_says_the_way_out():
+    b = TraceBuilder()
+    b.thread().print("a", line=3, op="pallas.print")
+    b.instr(f"{ir.UNSUPPORTED}state.get", 4, params={"form": FORM})
+    text = str(errors.UnsupportedForm(op="state.get", form=FORM[0], way=FORM[1]))
+    finding = only(run_checks(b.close(outcome="unsupported", message=text)), "PD901")
+    assert finding.message.endswith("stopped: `state.get` is not supported with a view")
+    assert (finding.hint, finding.loc.line) == ("index it", 4)
+
+
+def test_a_skipped_use_of_an_op_says_the_way_out():
+    b = TraceBuilder()
+    form = {"op": f"{ir.UNSUPPORTED}state.get", "params": {"form": FORM}}
+    b.thread().stub(line=4, **form)
+    finding = only(run_checks(b.close()), "PD901")
+    assert finding.message.startswith(
+        "`state.get` is not supported with a view; it was"
+    )
+    assert finding.hint == "index it"
 
 
 def test_values_that_were_not_kept():

@@ -1,5 +1,6 @@
 """Kernels that come with JAX: imported without its announcements, run, compared."""
 
+import functools
 import importlib
 import warnings
 
@@ -24,11 +25,10 @@ def normal(seed, *shape, dtype=jnp.float32):
 
 def recorded(backend, fn, *args):
     """What the recorded run returns; every launch is of `backend` and finished."""
-    # The kernels promote as they like; our own tests are strict.
-    with jax.numpy_dtype_promotion("standard"):
-        trace = pldb.trace(fn, *args)
+    trace = pldb.trace(fn, *args)
     assert {launch.backend for launch in trace.launches} == {backend}
     assert {launch.outcome.kind for launch in trace.launches} == {"finished"}
+    assert not pldb.check(trace, select="PD2").errors
     return trace.outputs
 
 
@@ -36,3 +36,14 @@ def assert_close(actual, expected, tolerance=2e-5):
     for a, e in zip(jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True):
         a, e = (np.asarray(x, np.float32) for x in (a, e))
         np.testing.assert_allclose(a, e, rtol=tolerance, atol=tolerance)
+
+
+def assert_differentiable(recorded, kernel, reference, args, weights, tolerance):
+    """The weighted sum of a kernel's result, and its gradients, are the reference's."""
+
+    def loss(fn):
+        return lambda *args: jnp.sum(fn(*args) * weights)
+
+    grad = functools.partial(jax.value_and_grad, argnums=tuple(range(len(args))))
+    expected = grad(loss(reference))(*args)
+    assert_close(recorded(grad(loss(kernel)), *args), expected, tolerance)

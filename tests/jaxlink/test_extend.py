@@ -42,7 +42,7 @@ def test_stubbed_op_leaves_its_result_unset(case):
     trace = pldb.trace(fn, x, options=pldb.Options(unsupported="stub"))
     assert trace.launches[0].outcome.kind == "finished"
     assert np.isnan(np.diag(trace.outputs)).all()
-    assert [f.code for f in pldb.check(trace).findings] == ["PD901"]
+    assert "PD901" in [f.code for f in pldb.check(trace).findings]
 
 
 def test_a_rule_of_the_user_is_used(case):
@@ -55,6 +55,6 @@ def test_a_rule_of_the_user_is_used(case):
     try:
         trace = pldb.trace(fn, x)
     finally:
-        del RULES["lax.cholesky"]
+        RULES.remove("lax.cholesky")
     assert trace.launches[0].outcome.kind == "finished"
     np.testing.assert_allclose(trace.outputs, np.linalg.cholesky(x), rtol=1e-5)

@@ -126,6 +126,17 @@ def test_without_a_choice_each_asker_hears_the_chip_it_expects():
         assert device.core_count == 4
 
 
+@pytest.mark.parametrize("name", [None, "a100", "h100", "b200"])
+def test_shared_memory_is_that_of_the_chip(name):
+    device = jax.local_devices()[0]
+    with pretend(name):
+        chip = chips.chip(name or chips.DEFAULT["gpu"])
+        assert device.shared_memory_per_block_optin == chip.smem_bytes
+    with pretend("tpu-v5e"):
+        assert getattr(device, "shared_memory_per_block_optin", None) is None
+    assert not hasattr(device, "shared_memory_per_block_optin")
+
+
 def test_cuda_version_is_there_only_meanwhile():
     from jax._src import lib
     from jax.experimental.pallas.ops.gpu import attention_mgpu

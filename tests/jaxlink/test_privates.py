@@ -5,6 +5,7 @@ When JAX changes, these fail with a readable name before anything else does.
 
 import inspect
 import linecache
+import threading
 
 import jax
 import jax.numpy as jnp
@@ -67,7 +68,7 @@ def test_attributes_of_modules(name):
         ],
         "dtypes": ["extended", "issubdtype"],
         "mesh": ["AbstractDevice", "get_concrete_mesh"],
-        "xla_client": ["Device"],
+        "xla_client": ["Device", "make_cpu_client"],
     }
     assert [n for n in needed[name] if not hasattr(getattr(privates, name), n)] == []
 
@@ -95,6 +96,29 @@ def test_config_state_is_part_of_the_cache_key_of_jit():
         fn(1.0)
     fn(1.0)
     assert traced == [None, "a", "b"]
+
+
+def test_tokens_are_there_while_a_call_to_the_host_runs():
+    started, go_on = threading.Event(), threading.Event()
+
+    def host(x):
+        started.set()
+        go_on.wait(10)
+        return x
+
+    def fn(x):
+        return jax.pure_callback(host, jax.ShapeDtypeStruct((), jnp.float32), x)
+
+    jax.effects_barrier()
+    result = jax.jit(fn)(jnp.ones((700, 700)).sum())
+    started.wait(10)
+    tokens = privates.runtime_tokens
+    assert tokens.output_runtime_tokens
+    assert tokens.current_tokens == {}
+    go_on.set()
+    for token in tokens.output_runtime_tokens.values():
+        token.block_until_ready()
+    assert result == 490_000.0
 
 
 def test_class_of_devices_can_be_given_answers():

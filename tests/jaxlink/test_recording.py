@@ -1,3 +1,4 @@
+import contextlib
 import functools
 import threading
 import time
@@ -11,7 +12,6 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
 from jaxlink import launches
 
-from pallas_debug.errors import ReentrantRecording
 from pallas_debug.jaxlink import privates, versions
 from pallas_debug.jaxlink.recording import recording
 
@@ -176,13 +176,65 @@ def test_error_of_the_block_wins():
         launches.generic(launches.array())
 
 
-def test_recordings_do_not_nest():
-    seen = launches.ByNumPy()
-    with recording(seen):
-        with pytest.raises(ReentrantRecording), recording(seen):
-            pytest.fail("not reached")
+def test_recordings_nest_and_each_sees_every_launch():
+    outer, inner = launches.ByNumPy(), launches.ByNumPy()
+    fn = jax.jit(launches.generic)
+    with recording(outer):
+        fn(launches.array())
+        with recording(inner):
+            fn(launches.array())
+            launches.generic(launches.array())
+        fn(launches.array())
+    assert (len(outer.calls), len(inner.calls)) == (4, 2)
+    with pytest.raises(ValueError, match=ON_CPU):
+        fn(launches.array())
+
+
+@pytest.mark.parametrize("failing", [0, 1], ids=["outer", "inner"])
+def test_error_of_a_nested_recording_leaves_its_own_block(failing):
+    def on_launch(call, arrays):
+        raise KeyError("mine")
+
+    both = [launches.ByNumPy(), launches.ByNumPy()]
+    both[failing] = on_launch
+    left = []
+    with contextlib.suppress(KeyError), recording(both[0]):
+        try:
+            with recording(both[1]):
+                launches.generic(launches.array()).block_until_ready()
+        except Exception as error:
+            left.append(type(error))
+            raise
+    assert left != [KeyError] if failing == 0 else left == [KeyError]
+
+
+def test_recordings_of_two_threads_may_end_in_any_order():
+    first, second = launches.ByNumPy(), launches.ByNumPy()
+    one, two = contextlib.ExitStack(), contextlib.ExitStack()
+    one.enter_context(recording(first))
+    two.enter_context(recording(second))
+    one.close()
+    launches.generic(launches.array())
+    two.close()
+    assert (len(first.calls), len(second.calls)) == (0, 1)
+    with pytest.raises(ValueError, match=ON_CPU):
         launches.generic(launches.array())
-    assert len(seen.calls) == 1
+
+
+def test_launch_is_prepared_before_it_runs_in_the_thread_of_the_caller():
+    said = []
+
+    def on_launch(call, arrays):
+        said.append(("runs", threading.current_thread() is threading.main_thread()))
+        return arrays
+
+    def prepare(call):
+        said.append(("prepared", threading.current_thread() is threading.main_thread()))
+
+    with recording(on_launch, prepare=prepare):
+        jax.jit(launches.generic)(jnp.ones((512, 512))).block_until_ready()
+    assert said[0] == ("prepared", True)
+    assert [what for what, _ in said] == ["prepared", "runs"]
 
 
 def test_what_was_dispatched_is_waited_for():

@@ -195,8 +195,11 @@ def test_a_copy_to_another_device_ends_the_launch_with_one_clear_message():
     )
     trace = traced(kernel, floats(8, 128), outcome="unsupported")
     message = trace.launches[0].outcome.message
-    assert "tpu.dma_start to" in message
+    assert "`tpu.dma_start` is not supported with device 1 from device 0" in message
     assert "the neighbor" in message
+    (finding,) = pldb.check(trace, select="PD901").findings
+    assert "the neighbor" in finding.loc.text
+    assert "pltpu.InterpretParams()" in finding.hint
 
 
 def test_semaphores_signal_wait_and_read_agree():

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental.pallas import tpu as pltpu
-from jaxlink.shipped import assert_close, module, normal
+from jaxlink.shipped import assert_close, assert_differentiable, module, normal
 from jaxlink.shipped import recorded as recorded_on
 
 recorded = functools.partial(recorded_on, "tpu")
@@ -17,11 +17,7 @@ example = module("tpu.example_kernel")
 gmm = module("tpu.megablox.gmm")
 
 
-@pytest.fixture(autouse=True)
-def promotion():
-    """The references promote as they like."""
-    with jax.numpy_dtype_promotion("standard"):
-        yield
+pytestmark = pytest.mark.usefixtures("loose_promotion")
 
 
 def test_example_kernel_doubles():
@@ -49,16 +45,11 @@ def test_flash_attention_equals_the_reference_forward_and_backward(causal, extra
     bias = normal(5, 1, 1, 256, 256) if extra == "bias" else None
     ids = jnp.asarray([[0] * 100 + [1] * 156], jnp.int32)
     segments = flash.SegmentIds(ids, ids) if extra == "segments" else None
-    q = q * 0.1
-
-    def loss(fn, q, k, v):
-        return jnp.sum(fn(q, k, v, bias, segments, causal=causal) * weights)
-
-    kernel = functools.partial(flash.flash_attention, block_sizes=BLOCKS)
-    grad = functools.partial(jax.value_and_grad, argnums=(0, 1, 2))
-    actual = recorded(grad(functools.partial(loss, kernel)), q, k, v)
-    expected = grad(functools.partial(loss, flash.mha_reference))(q, k, v)
-    assert_close(actual, expected, 1e-3)
+    kinds = {"ab": bias, "segment_ids": segments, "causal": causal}
+    kernel = functools.partial(flash.flash_attention, block_sizes=BLOCKS, **kinds)
+    reference = functools.partial(flash.mha_reference, **kinds)
+    args = q * 0.1, k, v
+    assert_differentiable(recorded, kernel, reference, args, weights, 1e-3)
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -93,15 +84,9 @@ def test_splash_attention_equals_the_reference_forward_and_backward(heads):
     reference = kernel.make_attention_reference(
         mask=np.stack([np.tri(256, dtype=bool)] * 2), is_mqa=heads == "mqa"
     )
-
-    def loss(fn, q, k, v):
-        return jnp.sum(fn(q, k, v) * weights)
-
-    grad = functools.partial(jax.value_and_grad, argnums=(0, 1, 2))
     attention = make(mask, block_sizes=blocks)
-    actual = recorded(grad(functools.partial(loss, attention)), q * 0.1, k, v)
-    expected = grad(functools.partial(loss, reference))(q * 0.1, k, v)
-    assert_close(actual, expected, 2e-3)
+    args = q * 0.1, k, v
+    assert_differentiable(recorded, attention, reference, args, weights, 2e-3)
 
 
 @pytest.mark.parametrize("inline", [False, True])

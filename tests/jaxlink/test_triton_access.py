@@ -8,6 +8,8 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton as plgpu
 from jaxlink.differential import agree, call, floats, out, same, traced
 
+import pallas_debug as pldb
+
 TRITON = plgpu.CompilerParams()
 
 
@@ -180,5 +182,12 @@ def test_a_check_is_recorded_with_its_message(limit):
     with pl.enable_debug_checks(True):
         trace = traced(pl.pallas_call(body, out_shape=out(4)), floats(4))
     (seq,) = trace.events.where(kind="assert")
-    assert trace.columns.aux[seq] == (limit == 9.0)
-    assert ("x is too large" in "".join(trace.texts)) == (limit == 2.0)
+    if limit == 9.0:
+        assert trace.events[seq].what == "assert held"
+        assert not pldb.check(trace).findings
+        return
+    assert trace.events[seq].what == "assert failed: 'x is too large'"
+    (finding,) = pldb.check(trace).findings
+    assert (finding.code, str(finding.severity)) == ("PD501", "error")
+    assert finding.message == '`pl.debug_check` failed: "x is too large"'
+    assert "pl.debug_check" in finding.loc.text

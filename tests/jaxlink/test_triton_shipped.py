@@ -5,7 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import pytest
-from jaxlink.shipped import assert_close, module, normal
+from jaxlink.shipped import assert_close, assert_differentiable, module, normal
 from jaxlink.shipped import recorded as recorded_on
 
 recorded = functools.partial(recorded_on, "triton")
@@ -17,11 +17,7 @@ rms_norm = module("gpu.rms_norm")
 softmax = module("gpu.softmax")
 
 
-@pytest.fixture(autouse=True)
-def promotion():
-    """The references, too, promote as they like."""
-    with jax.numpy_dtype_promotion("standard"):
-        yield
+pytestmark = pytest.mark.usefixtures("loose_promotion")
 
 
 @pytest.mark.parametrize("shape", [(3, 50), (2, 3, 64)])
@@ -39,15 +35,9 @@ def test_softmax_equals_the_reference(shape):
 )
 def test_norm_equals_the_reference_forward_and_backward(norm, reference):
     args = normal(0, 2, 3, 96), normal(1, 96), normal(2, 96)
-    weights = normal(3, 2, 3, 96)
-
-    def loss(fn, *args):
-        return jnp.sum(fn(*args) * weights)
-
     assert_close(recorded(norm, *args), reference(*args))
-    grad = functools.partial(jax.grad, argnums=(0, 1, 2))
-    actual = recorded(grad(functools.partial(loss, norm)), *args)
-    assert_close(actual, grad(functools.partial(loss, reference))(*args), 1e-4)
+    weights = normal(3, 2, 3, 96)
+    assert_differentiable(recorded, norm, reference, args, weights, 1e-4)
 
 
 BLOCKS = attention.BlockSizes(
@@ -63,17 +53,12 @@ BLOCKS = attention.BlockSizes(
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("segmented", [False, True])
 def test_attention_equals_the_reference_forward_and_backward(causal, segmented):
-    q, k, v, weights = (normal(i, 1, 32, 2, 16) for i in range(4))
+    *args, weights = (normal(i, 1, 32, 2, 16) for i in range(4))
     segments = jnp.asarray([[0] * 12 + [1] * 20], jnp.int32) if segmented else None
-
-    def loss(fn, q, k, v):
-        return jnp.sum(fn(q, k, v, segments, causal=causal) * weights)
-
-    mha = functools.partial(attention.mha, block_sizes=BLOCKS)
-    grad = functools.partial(jax.value_and_grad, argnums=(0, 1, 2))
-    actual = recorded(grad(functools.partial(loss, mha)), q, k, v)
-    reference = functools.partial(loss, attention.mha_reference)
-    assert_close(actual, grad(reference)(q, k, v), 1e-4)
+    kinds = {"segment_ids": segments, "causal": causal}
+    kernel = functools.partial(attention.mha, block_sizes=BLOCKS, **kinds)
+    reference = functools.partial(attention.mha_reference, **kinds)
+    assert_differentiable(recorded, kernel, reference, args, weights, 1e-4)
 
 
 def test_attention_of_a_head_that_is_no_power_of_two():

@@ -7,6 +7,7 @@ import tapes
 from hypothesis import given
 from tapes import Tape
 
+from pallas_debug import errors, extend
 from pallas_debug.machine import schedules
 from pallas_debug.trace import Writer
 
@@ -57,11 +58,63 @@ def test_last_first_runs_the_youngest():
     launch = racing()
     run = tapes.run(launch, policy=None)
     assert run.preempt is False
-    run = tapes.machine.run(
-        launch, Writer(), tapes.machine.Options(), policy=schedules.last_first
-    )
+    run = tapes.run(launch, policy="last-first")
     assert run.preempt is True
     assert run.results()[0].tolist()[0] == 2
+
+
+@pytest.fixture
+def registered():
+    """Registers policies; takes them away again."""
+    names = []
+
+    def register(name, function, **how):
+        names.append(name)
+        return extend.schedule(name, **how)(function)
+
+    yield register
+    for name in names:
+        schedules.SCHEDULES.remove(name)
+
+
+def test_a_policy_of_the_user_is_an_option(registered):
+    registered("oldest", lambda enabled, current: min(enabled))
+    launch = racing()
+    with_name = tapes.run(launch, policy="oldest")
+    by_hand = tapes.run(launch, policy=lambda enabled, current: min(enabled))
+    assert with_name.preempt is True
+    assert with_name.results()[0].tolist() == by_hand.results()[0].tolist()
+    assert with_name.results()[0].tolist()[0] == 0
+
+
+def test_a_seeded_policy_starts_afresh_in_each_launch(registered):
+    def alternating(seed):
+        turns = [seed]
+
+        def policy(enabled, current):
+            turns[0] += 1
+            return enabled[turns[0] % len(enabled)]
+
+        return policy
+
+    registered("alternating", alternating, seeded=True)
+    launch = racing()
+    first = order(launch, policy="alternating", seed=1)
+    assert order(launch, policy="alternating", seed=1) == first
+    others = [order(launch, policy="alternating", seed=n) for n in range(2, 6)]
+    assert any(other != first for other in others)
+
+
+def test_unknown_policy_is_refused_with_the_nearest():
+    with pytest.raises(errors.BadOption, match="accepted: `last-first`") as caught:
+        order(racing(), policy="randon")
+    assert "`random`" in caught.value.next_step
+
+
+def test_choice_of_a_thread_that_cannot_run_is_refused(registered):
+    registered("wild", lambda enabled, current: 99)
+    with pytest.raises(errors.BadChoice, match=r"policy `wild` chose 99.* can run: "):
+        order(racing(), policy="wild")
 
 
 @given(st.integers(0, 50))

@@ -213,11 +213,12 @@ def test_prints_checks_and_fences_are_facts():
     t = Tape()
     t.op("test.log", np.int32(3), np.float32(0.5))
     t.op("test.asserted", np.bool_(False))
+    t.op("test.asserted", np.bool_(True))
     t.op("test.fence")
     trace = t.trace()
-    assert kinds(trace) == ["PRINT", "ASSERT", "FENCE"]
-    assert trace.texts[0] == "3 0.5"
-    assert aux(trace, Kind.ASSERT) == [0]
+    assert kinds(trace) == ["PRINT", "ASSERT", "ASSERT", "FENCE"]
+    assert trace.texts == ("3 0.5", "text")
+    assert aux(trace, Kind.ASSERT) == [-2, 1]
 
 
 def unknown(t, *avals, results=1):

@@ -168,12 +168,19 @@ def test_bad_option_is_a_usage_error_and_runs_nothing(shell, session, line, comp
     assert session.opened == 0
 
 
-def test_nested_recording_is_one_clear_error(shell, session):
+def test_line_magic_in_a_recorded_cell_records_in_both(shell, session):
     cell = "%%pallas_debug -q\nlaunch()\n%pallas_debug launch()"
-    _, shown = run(shell, cell)
-    assert "recordings do not nest" in shown
+    result, shown = run(shell, cell)
+    assert result.success, shown
+    assert session.opened == session.closed == 2
+
+
+def test_recorded_cell_in_a_recorded_cell_is_one_clear_error(shell, session):
+    inner = "_ = get_ipython().run_cell('%%pallas_debug -q\\nlaunch()')"
+    _, shown = run(shell, f"%%pallas_debug -q\nlaunch()\n{inner}")
+    assert "a cell is already being recorded" in shown
     assert shown.count("PD932") == 1
-    assert session.opened == session.closed == 1
+    assert session.opened == session.closed
 
 
 def test_line_magic_returns_the_trace(shell):
@@ -284,3 +291,12 @@ def test_bad_option_that_only_the_recording_sees_is_a_usage_error(shell, session
     for cell in ("%%pallas_debug\nlaunch()", "%pallas_debug launch()"):
         result, _ = run(shell, cell)
         assert isinstance(result.error_in_exec, UsageError)
+
+
+def test_session_over_the_trace_is_bound_to_a_name(shell):
+    run(shell, "%%pallas_debug -q -s s -o t\nlaunch(3)")
+    assert shell.user_ns["s"].trace is shell.user_ns["t"]
+    run(shell, "%pallas_debug -q -s other launch(4)")
+    assert shell.user_ns["other"].trace.values == (4,)
+    result, _ = run(shell, "%%pallas_debug -s 3x\nlaunch(3)")
+    assert isinstance(result.error_in_exec, UsageError)

@@ -1,5 +1,7 @@
 """What the verbs refuse, and what a recording keeps."""
 
+import threading
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,6 +40,46 @@ def test_outputs_given_to_a_recording_are_the_traces():
     with pldb.recording() as made:
         made.outputs = jax.jit(launch)(jnp.arange(8.0))
     np.testing.assert_array_equal(made.trace.outputs, np.arange(8.0) * 2)
+
+
+def test_traced_function_inside_a_recording_is_in_both_traces():
+    x = jnp.arange(8.0)
+    with pldb.recording() as outer:
+        inner = pldb.trace(jax.jit(launch), x)
+        with pldb.recording(pldb.Options(values="none")) as middle:
+            y = jax.jit(launch)(inner.outputs)
+    np.testing.assert_array_equal(y, np.arange(8.0) * 4)
+    traces = (outer.trace, inner, middle.trace)
+    assert [len(trace.launches) for trace in traces] == [2, 1, 1]
+    assert [trace.meta["options"]["values"] for trace in traces] == [
+        "writes",
+        "writes",
+        "none",
+    ]
+    assert len(outer.trace.events.where(kind="write")) == 2
+
+
+def test_function_traced_outside_is_in_no_other_trace():
+    with pldb.recording() as outer:
+        launch(jnp.ones(4))
+    pldb.trace(launch, jnp.ones(4))
+    assert len(outer.trace.launches) == 1
+
+
+def test_kernel_is_lowered_before_the_call_to_the_host(monkeypatch):
+    from pallas_debug.jaxlink import lower
+
+    lowering, original = [], lower.lower
+
+    def remembering(*args, **kwargs):
+        lowering.append(threading.current_thread() is threading.main_thread())
+        return original(*args, **kwargs)
+
+    monkeypatch.setattr(lower, "lower", remembering)
+    with pldb.recording() as made:
+        jax.jit(lambda x: launch(x @ x))(jnp.ones((512, 512))).block_until_ready()
+    assert len(made.trace.launches) == 1
+    assert lowering == [True]
 
 
 def test_what_jax_says_of_a_stopped_recording_is_told_from_the_users_error(monkeypatch):

@@ -61,6 +61,23 @@ def test_rows_read_like_sentences(trace):
     ]
 
 
+def test_assertions_say_whether_they_held_and_why_not():
+    b = TraceBuilder()
+    t = b.thread()
+    t.emit(Kind.ASSERT, aux=1)
+    t.asserted("too large")
+    t.emit(Kind.ASSERT, aux=0)  # as older files have it
+    t.print("hello")
+    trace = b.close()
+    assert [event.what for event in trace.events] == [
+        "assert held",
+        "assert failed: 'too large'",
+        "assert failed",
+        "print 'hello'",
+    ]
+    assert [event.text for event in trace.events] == ["", "too large", "", "hello"]
+
+
 @pytest.mark.parametrize(
     ("condition", "found"),
     [

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pallas_debug.checks.aborts.refusal import in_gpu_interpreter, kernels, refusal
+from pallas_debug.checks.aborts.refusal import kernels, refusal
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -42,9 +42,8 @@ RAISES = (
 @check("PD302", "dynamic-grid")
 def dynamic_grid(trace: Trace) -> Iterator[Finding]:
     """Kernels with a traced grid bound that JAX refuses."""
-    for launch in kernels(trace, "PD302"):
-        kernel = launch.kernel
-        if kernel.facts.get("dynamic_grid") and in_gpu_interpreter(kernel):
+    for launch, kernel in kernels(trace, "PD302"):
+        if kernel.facts.get("dynamic_grid"):
             yield refusal(
                 launch,
                 f"the grid, {launch.grid} in this run, has a traced size",

@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pallas_debug import ir
-from pallas_debug.checks.aborts.refusal import in_gpu_interpreter, kernels, refusal
+from pallas_debug.checks.aborts.refusal import kernels, refusal
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -51,10 +51,7 @@ COPIES = ("gpu.copy_gmem_to_smem", "gpu.copy_smem_to_gmem")
 @check("PD303", "dynamic-slice")
 def dynamic_slice(trace: Trace) -> Iterator[Finding]:
     """Slices with a start that JAX refuses, one finding for each line."""
-    for launch in kernels(trace, "PD303"):
-        kernel = launch.kernel
-        if not in_gpu_interpreter(kernel):
-            continue
+    for launch, kernel in kernels(trace, "PD303"):
         for number, instr in enumerate(kernel.tape):
             for step in _slices(instr):
                 raises = _refused(instr.op, step)

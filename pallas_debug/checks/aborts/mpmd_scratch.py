@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pallas_debug.checks.aborts.refusal import interpret_of, kernels, refusal
+from pallas_debug.checks.aborts.refusal import kernels, lowered_for_gpu, refusal
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -46,11 +46,9 @@ RAISES = (
 @check("PD304", "mpmd-scratch")
 def mpmd_scratch(trace: Trace) -> Iterator[Finding]:
     """Kernels whose scratch operands JAX cannot lower."""
-    for launch in kernels(trace, "PD304"):
-        kernel = launch.kernel
+    for launch, kernel in kernels(trace, "PD304", lowered_for_gpu):
         count = int(kernel.facts.get("mpmd_scratch") or 0)
-        asked = kernel.backend == "mosaic_gpu" and interpret_of(kernel) == "none"
-        if count and asked:
+        if count:
             noun = "scratch operand" if count == 1 else "scratch operands"
             yield refusal(
                 launch,

@@ -6,7 +6,7 @@ GPU interpret mode, or a kernel for the GPU); otherwise it is not said at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from pallas_debug import ir
@@ -21,20 +21,28 @@ def interpret_of(kernel: ir.Kernel) -> str:
     return str(kernel.facts.get("interpret") or "none")
 
 
+def lowered_for_gpu(kernel: ir.Kernel) -> bool:
+    """Whether it is a Mosaic GPU kernel that no interpreter is asked to run."""
+    return kernel.backend == "mosaic_gpu" and interpret_of(kernel) == "none"
+
+
 def in_gpu_interpreter(kernel: ir.Kernel) -> bool:
     """Whether it runs in GPU interpret mode, or is a GPU kernel not said to run else."""
     mode = interpret_of(kernel)
-    return mode == "gpu" or (mode == "none" and kernel.backend == "mosaic_gpu")
+    return mode == "gpu" or lowered_for_gpu(kernel)
 
 
-def kernels(trace: Trace, code: str) -> Iterator[RecordedLaunch]:
-    """The first launch of each kernel whose JAX version has the refusal."""
+def kernels(
+    trace: Trace, code: str, asked: Callable[[ir.Kernel], bool] = in_gpu_interpreter
+) -> Iterator[tuple[RecordedLaunch, ir.Kernel]]:
+    """Each kernel that is asked to run where its JAX refuses, with its first launch."""
     seen: set[int] = set()
     for launch in trace.launches:
-        if id(launch.kernel) not in seen:
-            seen.add(id(launch.kernel))
-            if versions.is_refused(code, launch.kernel):
-                yield launch
+        kernel = launch.kernel
+        if id(kernel) not in seen:
+            seen.add(id(kernel))
+            if asked(kernel) and versions.is_refused(code, kernel):
+                yield launch, kernel
 
 
 def refusal(

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pallas_debug.checks.aborts.refusal import in_gpu_interpreter, kernels, refusal
+from pallas_debug.checks.aborts.refusal import kernels, refusal
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -38,10 +38,9 @@ RAISES = "NotImplementedError: Scalar arguments not (yet) supported on GPU"
 @check("PD301", "scalar-arguments")
 def scalar_arguments(trace: Trace) -> Iterator[Finding]:
     """Kernels with scalar-prefetch operands that JAX refuses."""
-    for launch in kernels(trace, "PD301"):
-        kernel = launch.kernel
+    for launch, kernel in kernels(trace, "PD301"):
         count = int(kernel.facts.get("scalar_prefetch") or 0)
-        if count and in_gpu_interpreter(kernel):
+        if count:
             names = ", ".join(f"`{b.name}`" for b in kernel.buffers[:count])
             noun = "operand" if count == 1 else "operands"
             yield refusal(

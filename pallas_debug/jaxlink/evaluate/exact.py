@@ -2,7 +2,7 @@
 
 It is the exact meaning of primitives whose NumPy twin differs in the last bits, and
 the only one of primitives that have no NumPy rule. A call costs ten microseconds or
-more and enters JAX: never make one inside a host callback of JAX.
+more and enters JAX: inside a host callback of JAX only under `apart.computing`.
 """
 
 import contextlib
@@ -14,6 +14,7 @@ import numpy as np
 from jax.extend.core import primitives
 
 from pallas_debug.ir.pure import Pure
+from pallas_debug.jaxlink import apart
 from pallas_debug.jaxlink.evaluate import kinds
 from pallas_debug.jaxlink.evaluate.kinds import Avals, Params
 
@@ -82,11 +83,10 @@ def _called(run: Callable, wide: bool, many: bool) -> Callable:
     """Calls `run` on a CPU, with 64-bit types if it needs them."""
     if jax.default_backend() == "cpu" and not wide:
         return lambda *operands: _values(run(*operands), many)
-    device = jax.local_devices(backend="cpu")[0]
 
     def call(*operands):
         with contextlib.ExitStack() as stack:
-            stack.enter_context(jax.default_device(device))
+            stack.enter_context(jax.default_device(apart.cpu()))
             if wide:
                 stack.enter_context(jax.enable_x64(True))
             return _values(run(*operands), many)

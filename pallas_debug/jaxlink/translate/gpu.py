@@ -31,6 +31,8 @@ def hint(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     """What only the compiler, the scheduler or another launch would notice."""
     name = eqn.primitive.name.removesuffix("_p")
     shown = {k: v for k, v in eqn.params.items() if isinstance(v, (int, str))}
+    if name == "set_max_registers" and ins and isinstance(ins[0], ir.Const):
+        shown["n"] = int(ins[0].value)  # an operand in JAX 0.10
     lw.emit(f"gpu.{name}", params=shown, pure=ir.Pure(expr="None"))
     return []
 

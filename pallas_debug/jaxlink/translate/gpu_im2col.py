@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.jaxlink import refs
 from pallas_debug.jaxlink.lowering import Lowering
 from pallas_debug.jaxlink.translate.gpu_operands import Given, Operands, Viewed
@@ -22,7 +23,11 @@ def views(lw: Lowering, operands: Operands, reference: Given, tree: Any) -> View
     given = [[leaf.operand for leaf in leaves], [leaf.aval for leaf in leaves]]
     window, *rest = refs.unflatten(tree, *given)
     if len(rest) != 1:
-        raise NotImplementedError("an im2col view is indexed once")
+        raise UnsupportedForm(
+            op="",
+            form="an im2col view that is not indexed once",
+            way="index `im2col_ref(…)` directly, once",
+        )
     rows, *offsets, channels = (refs.dimension(i) for i in rest[0].indices)
     assert isinstance(rows, ir.Slice), "JAX takes the rows by a slice"
     spatial = window.spatial_out_shape(reference.aval.shape)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.jaxlink.lowering import Lowering
 from pallas_debug.jaxlink.translate.agents import Agent
 from pallas_debug.jaxlink.translate.gpu_operands import Viewed
@@ -83,5 +84,9 @@ def _cuts(shape: tuple[int, ...], blocks: int) -> list[tuple[int, int, int, int]
         else:
             break
     if blocks > 1:
-        raise NotImplementedError(f"{shape} is not divisible among {blocks} blocks")
+        raise UnsupportedForm(
+            op="",
+            form=f"a copy of shape {shape}, which {blocks} blocks cannot share evenly",
+            way="copy a shape whose leading dimensions the blocks divide",
+        )
     return cuts

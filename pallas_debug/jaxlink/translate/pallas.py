@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.jaxlink import names as argument_names
 from pallas_debug.jaxlink import refs, versions
 from pallas_debug.jaxlink.lowering import Lowering, constant, is_ref, translate
 
@@ -66,7 +67,8 @@ def run_scoped(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
     jaxpr = p["jaxpr"]
     collective = bool(p.get("collective_axes"))
     transforms = p.get("ref_transforms") or [()] * len(jaxpr.invars)
-    names = debug_names(jaxpr)
+    names = lw.scratch or debug_names(jaxpr)
+    lw.scratch = []
     scope = "block" if collective or lw.grid.threads == 1 else "thread"
     before = lw.enter("scoped", "run_scoped")
     decls = tuple(
@@ -123,7 +125,8 @@ def debug_names(jaxpr: Any) -> list[str]:
     names = names[-count:] if len(names) > count else names
     names += [""] * (count - len(names))
     # With a layout an argument is a pair of reference and transforms.
-    return [str(n or "").removesuffix(".ref") for n in names]
+    names = [str(n or "").removesuffix(".ref") for n in names]
+    return argument_names.of_starred(jaxpr, names)
 
 
 @translate("pallas.multiple_of")

@@ -11,6 +11,9 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.jaxlink.lowering import Lowering, translate
 
+# What `checkify` adds to the user's words.
+CHECKIFY_SAYS = " (`check` failed)"
+
 
 @translate("lax.debug_print")
 def debug_print(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
@@ -56,7 +59,7 @@ def check(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]
     def verdict(*values: Any) -> tuple[bool, str]:
         error = jax.tree.unflatten(tree, list(values))
         message = error.get()
-        return message is None, message or ""
+        return message is None, (message or "").removesuffix(CHECKIFY_SAYS)
 
     lw.emit("pallas.debug_check", ins, params={"verdict": verdict})
     return []

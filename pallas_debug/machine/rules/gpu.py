@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from pallas_debug.errors import UnsupportedOp
 from pallas_debug.machine import peers
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.rules.triton import atomic_rmw
@@ -28,5 +26,7 @@ def cluster_rank(m: Step, *, axes: tuple[str, ...]) -> Any:
 @rule("gpu.only_device")
 def only_device(m: Step, *, axes: tuple[str, ...], op: str) -> None:
     """Goes on only if there is no other device along the axes."""
-    if math.prod(m.launch.axes.get(axis, 1) for axis in axes) > 1:
-        raise UnsupportedOp(op=f"{op} over {axes}", loc=m.kernel.loc_of(m.pc))
+    for axis in axes:
+        if m.launch.axes.get(axis, 1) > 1:
+            own = m.launch.device[axis]
+            raise peers.elsewhere(m, op, axis, int(own == 0), own)

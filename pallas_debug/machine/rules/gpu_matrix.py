@@ -34,13 +34,16 @@ def mma(m: Step, acc: Any, a: Any, b: Any) -> Any:
     return added(acc, product(a, b, acc.dtype))
 
 
-@rule("gpu.wgmma", wants_instr=True)
-def wgmma(m: Step, instr: ir.Instr, *values: Any, extra: int) -> None:
-    """Starts a product; each one is a group of its own."""
+@rule("gpu.wgmma", waits=True, wants_instr=True)
+def wgmma(m: Step, instr: ir.Instr, *values: Any, extra: int) -> bool:
+    """Starts a product, a group of its own; the ones before it are over by then."""
+    if not m.join("wgmma", 0):
+        return False
     notes = m.thread.notes
     held = [*values, notes.get("wgmma", -1), *[None] * (extra - 1)]
     notes["wgmma"] = m.spawn("wgmma", instr.targets[0], held, "wgmma")
     m.commit("wgmma")
+    return True
 
 
 @rule("gpu.await_previous", waits=True)

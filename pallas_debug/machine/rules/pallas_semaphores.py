@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.errors import UnsupportedOp
+from pallas_debug.machine import peers
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step, Target
 
@@ -67,8 +67,7 @@ def own_device(m: Step, *ids: Any, axes: tuple[Any, ...], op: str) -> None:
     for axis, value in zip(axes, ids, strict=True):
         own = _own(m, axis)
         if int(value) != own:
-            where = f"{op} to `{axis}` {int(value)} from {own}"
-            raise UnsupportedOp(op=where, loc=m.kernel.loc_of(m.pc))
+            raise peers.elsewhere(m, op, axis, int(value), own)
 
 
 def _own(m: Step, axis: Any) -> int:

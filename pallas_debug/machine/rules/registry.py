@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from pallas_debug.registry import Registry
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
@@ -24,21 +26,17 @@ class Rule:
     verb: str = ""
 
 
-RULES: dict[str, Rule] = {}
+RULES: Registry[Rule] = Registry("rule")
 
 
 def rule(
     op: str, *, waits: bool = False, wants_instr: bool = False, verb: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Registers the meaning of an op; a second registration raises."""
+    """Registers the meaning of an op; gives the function back unchanged."""
 
     def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        if op in RULES:
-            first, second = RULES[op].function.__module__, function.__module__
-            raise ValueError(f"two rules for `{op}`: in {first} and in {second}")
-        RULES[op] = Rule(
-            function=function, waits=waits, wants_instr=wants_instr, verb=verb
-        )
+        entry = Rule(function=function, waits=waits, wants_instr=wants_instr, verb=verb)
+        RULES.add(op, entry)
         return function
 
     return register

@@ -1,0 +1,115 @@
+"""Prints the pages that have a source elsewhere: checks, commands, columns, gallery."""
+
+import argparse
+from pathlib import Path
+
+from pallas_debug import cli
+from pallas_debug.checks import CHECKS
+from pallas_debug.gallery import ENTRIES
+from pallas_debug.trace import schema
+
+FAMILIES = {
+    "PD1": "Memory",
+    "PD2": "Ordering: races, barriers, semaphores",
+    "PD3": "What JAX itself would refuse",
+    "PD4": "Numbers",
+    "PD5": "Assertions in the kernel",
+    "PD6": "Limits and rules of the chip",
+    "PD9": "About the recording itself",
+}
+
+
+def write(folder: Path) -> None:
+    """Writes the pages; files that are right already stay as they are."""
+    folder.mkdir(exist_ok=True)
+    _put(folder / "checks.md", _checks())
+    _put(folder / "commands.md", _commands())
+    _put(folder / "columns.md", _columns())
+    _put(folder.parent / "tutorial" / "gallery.md", _gallery())
+
+
+def _put(path: Path, text: str) -> None:
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _checks() -> str:
+    lines = [
+        "# Checks",
+        "",
+        "What each finding means, why it matters and what to do. The same text is printed",
+        "by `pallas-debug explain CODE`.",
+    ]
+    for family, title in FAMILIES.items():
+        members = [one for code, one in CHECKS.items() if code.startswith(family)]
+        if members:
+            lines += ["", f"## {title}"]
+        for one in members:
+            head, _, page = one.doc.partition("\n")
+            lines += ["", f"### {one.code} {one.name}", "", f"*{one.severity}.* "]
+            lines[-1] += head.removeprefix(f"{one.code} {one.name}: ").capitalize()
+            lines += ["", page.strip().replace("\n## ", "\n#### ").replace("## ", "#### ", 1)]
+    return "\n".join(lines) + "\n"
+
+
+def _commands() -> str:
+    lines = ["# Commands", "", "`pallas-debug COMMAND --help` prints the same."]
+    for name, module in cli.COMMANDS.items():
+        parser = argparse.ArgumentParser(prog=f"pallas-debug {name}")
+        module.add_arguments(parser)
+        lines += ["", f"## {name}", "", (module.__doc__ or "").strip(), ""]
+        lines += ["```text", parser.format_help().strip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def _columns() -> str:
+    lines = [
+        "# Columns and kinds of events",
+        "",
+        "A trace is a table of events, `trace.events`, and side tables for launches,",
+        "threads, buffers, regions and values.",
+        "",
+        "## Columns",
+        "",
+        "| column | dtype | meaning |",
+        "|---|---|---|",
+    ]
+    for column in (*schema.COLUMNS, *schema.DERIVED):
+        lines.append(f"| `{column.name}` | {column.dtype} | {column.meaning} |")
+    lines += ["", "## Kinds", "", "| kind | meaning |", "|---|---|"]
+    for kind, meaning in schema.KIND_MEANINGS.items():
+        lines.append(f"| `{kind.name}` | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+EMBED = """```{{pallas-debug}}
+:height: 560
+:caption: {title}
+
+from pallas_debug import gallery
+fn, args = gallery.ENTRIES["{name}"].faulty()
+fn(*args)
+```"""
+SHOWN = ("masked_softmax", "ring_deadlock", "ring_race")  # each viewer is 200 kB
+
+
+def _gallery() -> str:
+    lines = [
+        "# Faults to learn from",
+        "",
+        "Small kernels, each with one fault, its story and a fixed twin, from easy to hard:",
+        "",
+        "```python",
+        "from pallas_debug import gallery",
+        'fn, args = gallery.ENTRIES["ring_race"].faulty()   # or .fixed()',
+        "pldb.debug(fn, *args)",
+        "```",
+        "",
+        "In a terminal: `pallas-debug demo ring_race`.",
+    ]
+    for name, entry in ENTRIES.items():
+        lines += ["", f"## {entry.title}", "", f"`{name}`, {', '.join(entry.codes)}", ""]
+        lines += [entry.story]
+        if name in SHOWN:
+            lines += ["", EMBED.format(title=entry.title, name=name)]
+    return "\n".join(lines) + "\n"

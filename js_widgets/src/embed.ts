@@ -1,0 +1,29 @@
+/** Entry of static pages: `PallasDebug.mount(element, base64, viewState?)`. */
+
+import { keepInAddress, stateOfAddress } from "./host/static";
+import { type Mounted, mount as mountView, type Source } from "./main";
+import type { ViewState } from "./ui/store";
+
+export interface EmbedOptions {
+  /** Whether the view state is kept in the address (whole pages only). */
+  readonly address?: boolean;
+}
+
+export function mount(
+  element: HTMLElement,
+  bundle: Source | Promise<Source>,
+  state: Partial<ViewState> = {},
+  options: EmbedOptions = {},
+): Mounted {
+  if (!options.address) return mountView(element, bundle, state);
+  const mounted = mountView(element, bundle, stateOfAddress(state));
+  let stop = () => {};
+  void mounted.ready.then((app) => {
+    if (app) stop = app.watch(keepInAddress, 300);
+  });
+  const dispose = () => {
+    stop();
+    mounted();
+  };
+  return Object.assign(dispose, { ready: mounted.ready });
+}

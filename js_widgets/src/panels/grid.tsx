@@ -1,0 +1,2 @@
+/** The grid panel; see the folder. */
+export { panel } from "./grid/panel";

@@ -1,0 +1,189 @@
+/** Draws the blocks of a grid: large cells one by one with marks, small ones as pixels. */
+
+import type { Theme } from "../../ui/theme";
+import { box, frame, hatch, packed } from "../drawing/patterns";
+import { fitted, type Measure, measurer } from "../drawing/text";
+import type { Facet } from "./facets";
+import { LABEL } from "./facets";
+import { labelsOf } from "./labels";
+
+/** How one class of cells looks: a color, with a mark in large cells and a pattern in smaller ones. */
+export interface Look {
+  readonly color: string;
+  readonly pattern?: "rising" | "falling" | "cross" | "dots";
+  readonly mark?: string;
+  /** Drawn as an outline; `fill` is for cells too small for one. */
+  readonly hollow?: boolean;
+  readonly fill?: string;
+}
+
+/** What a facet shows: for each block a number of a look, or of nothing. */
+export interface Shown {
+  readonly classes: ArrayLike<number>;
+  readonly looks: readonly (Look | undefined)[];
+}
+
+const DRAWN_ONE_BY_ONE = 8;
+
+type Context = CanvasRenderingContext2D;
+
+/** The cells of one facet. */
+export function paintCells(context: Context, facet: Facet, shown: Shown, theme: Theme): void {
+  const { columns, rows } = facet.grid;
+  if (Math.min(columns.cell, rows.cell) >= DRAWN_ONE_BY_ONE)
+    paintLarge(context, facet, shown, theme);
+  else paintSmall(context, facet, shown);
+}
+
+function paintLarge(context: Context, facet: Facet, shown: Shown, theme: Theme): void {
+  const { grid } = facet;
+  const [w, h] = [grid.columns.cell - 1, grid.rows.cell - 1];
+  context.font = `600 ${Math.min(w, h, 15)}px ${theme.sans}`;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  for (let block = 0; block < grid.blocks; block++) {
+    const look = shown.looks[shown.classes[block]];
+    if (!look) continue;
+    const x = facet.x + grid.columns.offsets[grid.column[block]];
+    const y = facet.y + grid.rows.offsets[grid.row[block]];
+    if (look.hollow) frame(context, look.color, 1, x, y, w, h);
+    else box(context, look.color, x, y, w, h);
+    const marked = look.mark && w >= 11 && h >= 11;
+    if (marked) {
+      context.fillStyle = look.hollow ? look.color : theme.background;
+      context.fillText(look.mark as string, x + w / 2, y + h / 2 + 0.5);
+    } else if (look.pattern)
+      box(context, hatch(context, look.pattern, theme.background), x, y, w, h);
+  }
+  context.textAlign = "left";
+}
+
+/** A line of pixels for each row of cells, repeated down the cell. */
+function paintSmall(context: Context, facet: Facet, shown: Shown): void {
+  const { grid } = facet;
+  const ratio = context.getTransform().a;
+  const [width, height] = [grid.columns.length, grid.rows.length].map((n) => Math.ceil(n * ratio));
+  if (!(width > 0 && height > 0)) return;
+  const image = context.createImageData(width, height);
+  const out = new Uint32Array(image.data.buffer);
+  const inks = shown.looks.map((look) => (look ? packed(context, look.fill ?? look.color) : 0));
+  const spacing = grid.columns.cell >= 4 ? 1 : 0;
+  const [nx, ny] = [grid.columns.offsets.length, grid.rows.offsets.length];
+  for (let row = 0; row < ny; row++) {
+    const top = Math.round(grid.rows.offsets[row] * ratio);
+    const bottom = Math.round((grid.rows.offsets[row] + grid.rows.cell - spacing) * ratio);
+    const start = top * width;
+    for (let column = 0; column < nx; column++) {
+      const block = grid.at[row * nx + column];
+      const ink = block < 0 ? 0 : inks[shown.classes[block]];
+      if (!ink) continue;
+      const left = Math.round(grid.columns.offsets[column] * ratio);
+      const right = Math.round(
+        (grid.columns.offsets[column] + grid.columns.cell - spacing) * ratio,
+      );
+      out.fill(ink, start + left, start + right);
+    }
+    for (let y = top + 1; y < bottom; y++) out.copyWithin(y * width, start, start + width);
+  }
+  context.putImageData(image, Math.round(facet.x * ratio), Math.round(facet.y * ratio));
+}
+
+/** Frames around the clusters. */
+export function paintClusters(context: Context, facet: Facet, theme: Theme): void {
+  const { grid } = facet;
+  const size = (axes: readonly number[]) =>
+    axes.reduce((n, axis) => n * (grid.axes[axis]?.cluster ? grid.axes[axis].size : 1), 1);
+  const [across, down] = [size(grid.columns.axes), size(grid.rows.axes)];
+  if (across * down < 2 || grid.wrapped > 0) return;
+  context.globalAlpha = 0.6;
+  for (let row = 0; row < grid.rows.offsets.length; row += down) {
+    for (let column = 0; column < grid.columns.offsets.length; column += across) {
+      const x = facet.x + grid.columns.offsets[column] - 2;
+      const y = facet.y + grid.rows.offsets[row] - 2;
+      const right = facet.x + grid.columns.offsets[column + across - 1] + grid.columns.cell + 1;
+      const bottom = facet.y + grid.rows.offsets[row + down - 1] + grid.rows.cell + 1;
+      frame(context, theme.muted, 1, x, y, right - x, bottom - y);
+    }
+  }
+  context.globalAlpha = 1;
+}
+
+/** Index labels along the top and the left side, names of the axes, the title of the facet. */
+export function paintLabels(context: Context, facet: Facet, theme: Theme): void {
+  const { grid } = facet;
+  context.font = `10px ${theme.sans}`;
+  context.fillStyle = theme.muted;
+  context.textBaseline = "middle";
+  const measure = measurer(context);
+  const room = measure("0".repeat(String(grid.blocks).length)) + 8;
+  context.textAlign = "center";
+  for (const label of labelsOf(grid.columns, grid.axes, room)) {
+    context.fillText(label.text, facet.x + label.place, facet.y - 10 - label.level * LABEL);
+  }
+  context.textAlign = "right";
+  const depth = Math.max(grid.rows.axes.length, 1);
+  for (const label of grid.wrapped > 0
+    ? wrappedLabels(facet)
+    : labelsOf(grid.rows, grid.axes, LABEL)) {
+    const width = facet.x - 6 - label.level * LABEL;
+    context.fillText(
+      fitted(label.text, width, measure),
+      facet.x - 5 - label.level * LABEL,
+      facet.y + label.place,
+    );
+  }
+  paintAxisNames(context, facet, measure);
+  if (!facet.title) return;
+  context.fillStyle = theme.text;
+  context.font = `600 11px ${theme.sans}`;
+  const top = facet.y - 14 - Math.max(grid.columns.axes.length, 1) * LABEL;
+  context.fillText(
+    fitted(facet.title, grid.columns.length + depth * LABEL, measurer(context)),
+    facet.x - depth * LABEL - 16,
+    top,
+  );
+}
+
+/** The name of the rows' axis in the corner, of the columns' behind their labels, where there is room. */
+function paintAxisNames(context: Context, facet: Facet, measure: Measure): void {
+  const { grid } = facet;
+  const name = (axis: number | undefined, mark: string) =>
+    axis === undefined ? "" : `${mark} ${grid.axes[axis].name || `axis ${axis}`}`;
+  context.textAlign = "right";
+  context.fillText(
+    fitted(name(grid.rows.axes.at(-1), "↓"), facet.x - 11, measure),
+    facet.x - 10,
+    facet.y - 10,
+  );
+  context.textAlign = "left";
+  const right = facet.x + grid.columns.length + 6;
+  const room = Math.min(context.canvas.clientWidth, facet.right) - right;
+  context.fillText(fitted(name(grid.columns.axes.at(-1), "→"), room, measure), right, facet.y - 10);
+}
+
+/** A broken line names the first block of some of its rows. */
+function wrappedLabels({ grid }: Facet) {
+  const every = Math.max(Math.ceil(LABEL / grid.rows.cell), 1);
+  const found: { text: string; place: number; level: number }[] = [];
+  for (let row = 0; row < grid.rows.offsets.length; row += every) {
+    const place = grid.rows.offsets[row] + grid.rows.cell / 2;
+    found.push({ text: String(row * grid.wrapped), place, level: 0 });
+  }
+  return found;
+}
+
+/** A ring around a block. */
+export function paintRing(
+  context: Context,
+  facet: Facet,
+  block: number,
+  color: string,
+  thickness: number,
+): void {
+  const { grid } = facet;
+  if (!(block >= 0 && block < grid.blocks)) return;
+  const x = facet.x + grid.columns.offsets[grid.column[block]] - thickness;
+  const y = facet.y + grid.rows.offsets[grid.row[block]] - thickness;
+  const [w, h] = [grid.columns.cell - 1 + 2 * thickness, grid.rows.cell - 1 + 2 * thickness];
+  frame(context, color, thickness, x, y, w, h);
+}

@@ -1,0 +1,2 @@
+/** The memory panel; see the folder. */
+export { panel } from "./memory/panel";

@@ -1,0 +1,51 @@
+/** What a kernel says about a buffer where it makes it: the layout in memory. */
+
+import type { Model } from "../../model/trace";
+import { type Physical, parseTransforms, physicalOf } from "./physical";
+
+interface Declaration {
+  readonly name?: string;
+  readonly params?: { readonly transforms?: readonly unknown[] };
+}
+
+const kept = new WeakMap<Model, Map<number, Physical | null>>();
+
+/** The physical layout of a buffer; null where it has none of its own, or one we do not understand. */
+export function layoutOf(model: Model, buffer: number): Physical | null {
+  const known = kept.get(model) ?? new Map<number, Physical | null>();
+  kept.set(model, known);
+  let found = known.get(buffer);
+  if (found === undefined) {
+    const transforms = transformsOf(model, buffer);
+    const layout = transforms && parseTransforms(transforms);
+    found = layout
+      ? physicalOf(model.buffers.shape(buffer), bitsOf(model.buffers.dtype(buffer)), layout)
+      : null;
+    known.set(buffer, found);
+  }
+  return found;
+}
+
+/** The transforms of a buffer's declaration as text, or null. */
+export function transformsOf(model: Model, buffer: number): string[] | null {
+  const { buffers, events, launches, header } = model;
+  const kernel = header.kernels[launches[buffers.launch[buffer]].kernel];
+  const alloc = buffers.alloc[buffer];
+  const instr = alloc >= 0 ? kernel.tape[events.instr[alloc]] : undefined;
+  const declared: Declaration[] = [...(instr?.params?.decls ?? []), ...(kernel.buffers ?? [])];
+  const name = buffers.name(buffer);
+  const transforms = declared.find((one) => one.name === name)?.params?.transforms;
+  return transforms?.length ? transforms.map(text) : null;
+}
+
+/** JSON of a text that stands for something else is an object. */
+function text(value: unknown): string {
+  return typeof value === "string"
+    ? value
+    : String((value as { text?: string } | null)?.text ?? "");
+}
+
+function bitsOf(dtype: string): number {
+  const digits = /\d+/.exec(dtype);
+  return digits ? Number(digits[0]) : 8;
+}

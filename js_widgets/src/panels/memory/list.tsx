@@ -1,0 +1,135 @@
+/** The buffers: name, type, place, size, and when each lives. */
+
+import { computed } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import { bytesText } from "../../model/text";
+import { VirtualList } from "../../ui/virtual";
+import type { MemoryView } from "./view";
+
+const ROW = 26;
+
+/** Buffers that are listed: of the launch, and of the selected block unless all are wanted. */
+export function listed(view: MemoryView): Int32Array {
+  const { app } = view;
+  const { buffers } = app.model;
+  const [launch, block] = [app.launch.value, app.block.value];
+  const { every } = view.settings.value;
+  const found: number[] = [];
+  for (let b = 0; b < buffers.count; b++) {
+    if (buffers.launch[b] !== launch) continue;
+    if (every || block < 0 || buffers.block[b] < 0 || buffers.block[b] === block) found.push(b);
+  }
+  return Int32Array.from(found);
+}
+
+/** Whether a buffer has been born and has not ended. */
+export function lives(view: MemoryView, buffer: number): "before" | "now" | "after" {
+  const { alloc, free } = view.app.model.buffers;
+  const cursor = view.app.cursor.value;
+  if (alloc[buffer] >= 0 && cursor <= alloc[buffer]) return "before";
+  return free[buffer] >= 0 && cursor > free[buffer] ? "after" : "now";
+}
+
+export function BufferList({ view }: { view: MemoryView }) {
+  const { app } = view;
+  const rows = useMemo(() => computed(() => listed(view)), [view]);
+  const selected = computed(() => rows.value.indexOf(view.buffer.value)).value;
+  const select = (row: number) => {
+    const buffer = rows.value[Math.min(Math.max(row, 0), rows.value.length - 1)];
+    if (buffer === undefined) return;
+    app.focus({ buffer });
+    app.notice.value = `${app.model.buffers.name(buffer)}, ${app.model.buffers.type(buffer)}`;
+  };
+  const key = (event: KeyboardEvent) => {
+    const by: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 };
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (by[event.key]) select(selected + by[event.key]);
+    else if (event.key === "Enter" && view.buffer.value >= 0) jumpToBirth(view, view.buffer.value);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <VirtualList
+      count={rows.value.length}
+      rowHeight={ROW}
+      role="listbox"
+      class="pd-buffers"
+      label="Buffers; Enter goes to where one begins"
+      reveal={selected}
+      revealKey={view.buffer.value}
+      onKeyDown={key}
+      render={(i) => (
+        <Row
+          view={view}
+          buffer={rows.value[i]}
+          selected={i === selected}
+          onPick={() => select(i)}
+        />
+      )}
+    />
+  );
+}
+
+function jumpToBirth(view: MemoryView, buffer: number): void {
+  const { alloc } = view.app.model.buffers;
+  if (alloc[buffer] >= 0) view.app.jump(alloc[buffer]);
+  else view.app.notice.value = "It was there before the recording.";
+}
+
+interface RowProps {
+  readonly view: MemoryView;
+  readonly buffer: number;
+  readonly selected: boolean;
+  readonly onPick: () => void;
+}
+
+function Row({ view, buffer, selected, onPick }: RowProps) {
+  const { buffers } = view.app.model;
+  const state = lives(view, buffer);
+  const words = { before: "not there yet", now: "alive", after: "ended" }[state];
+  const title = `${buffers.name(buffer)}: ${buffers.type(buffer)} in ${buffers.space(buffer)}, ${bytesText(buffers.bytes(buffer))} of ${buffers.owner(buffer)}; ${words}`;
+  return (
+    <div
+      class={`pd-buffer pd-buffer-${state}`}
+      role="option"
+      aria-selected={selected}
+      aria-label={title}
+      title={title}
+      onClick={onPick}
+      onDblClick={() => jumpToBirth(view, buffer)}
+    >
+      <span class="pd-mono pd-ellipsis pd-buffer-name">{buffers.name(buffer)}</span>
+      <span class="pd-ellipsis pd-muted pd-buffer-type">{buffers.type(buffer)}</span>
+      <span class="pd-ellipsis pd-muted pd-buffer-space">{buffers.space(buffer)}</span>
+      <span class="pd-muted pd-buffer-bytes">{bytesText(buffers.bytes(buffer))}</span>
+      <Life view={view} buffer={buffer} />
+    </div>
+  );
+}
+
+/** The events of the selected block, or of the launch where all blocks are listed. */
+function rangeOf(view: MemoryView, launch: number): { first: number; last: number } {
+  const { app } = view;
+  const row = view.settings.value.every ? -1 : app.model.blockRow(launch, app.block.value);
+  const { firstEvent, lastEvent } = app.model.launches[launch];
+  if (row < 0) return { first: firstEvent, last: lastEvent };
+  return { first: app.model.blocks.first[row], last: app.model.blocks.last[row] };
+}
+
+/** A bar from birth to end along the events of the block or launch, with the cursor. */
+function Life({ view, buffer }: { view: MemoryView; buffer: number }) {
+  const { app } = view;
+  const { alloc, free, launch } = app.model.buffers;
+  const { first, last } = rangeOf(view, launch[buffer]);
+  const part = (event: number) =>
+    Math.min(Math.max(((event - first) / Math.max(last - first, 1)) * 100, 0), 100);
+  const from = alloc[buffer] >= 0 ? part(alloc[buffer]) : 0;
+  const to = free[buffer] >= 0 ? part(free[buffer]) : 100;
+  return (
+    <span class="pd-life" aria-hidden="true">
+      <span style={{ left: `${from}%`, width: `max(2px, ${to - from}%)` }} />
+      <i style={{ left: `${part(app.cursor.value)}%` }} />
+    </span>
+  );
+}

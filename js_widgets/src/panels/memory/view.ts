@@ -1,0 +1,339 @@
+/** What the memory panel shows now, derived from the app's signals. */
+
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
+import type { Memory } from "../../model/fold";
+import { lowerBound } from "../../model/groups";
+import { lastWrite } from "../../model/navigation";
+import { effective, type Region } from "../../model/regions";
+import { tuple } from "../../model/tables";
+import { plural } from "../../model/text";
+import { count, decodeNumbers, formatNumber } from "../../model/values";
+import { Kind } from "../../schema.gen";
+import type { App } from "../../ui/store";
+import { Recent } from "../drawing/recent";
+import { type Range, rangeOf } from "../drawing/scales";
+import { type Change, Differences, rangeOverTime, type Tally, tally } from "./contents";
+import { layoutOf } from "./declared";
+import { type Survey, survey } from "./heat";
+import type { Physical } from "./physical";
+import { FITTED, type View } from "./plot";
+import { cellOf, placeOf, positionAt, type Slice, sliceOf } from "./slice";
+
+export type Show = "values" | Tally;
+
+export interface Settings {
+  readonly view: "values" | "buffers" | "usage";
+  /** Dimensions along x and y; null: the last two. */
+  readonly axes: readonly [number, number] | null;
+  /** Indices of the other dimensions. */
+  readonly slice: readonly number[];
+  readonly show: Show;
+  /** Where elements lie instead of where they belong. */
+  readonly physical: boolean;
+  /** The range of colors: of all recorded values, or of those at the cursor. */
+  readonly range: "all" | "now";
+  /** Buffers of all blocks in the list. */
+  readonly every: boolean;
+}
+
+const START: Settings = {
+  view: "values",
+  axes: null,
+  slice: [],
+  show: "values",
+  physical: false,
+  range: "all",
+  every: false,
+};
+
+const HUGE = 1 << 24;
+const MOST_FETCHED = 1 << 22;
+
+/** A copy of its own: decoders look at the whole buffer. */
+function bytesOf(part: DataView): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(
+    part.buffer,
+    part.byteOffset,
+    part.byteLength,
+  ).slice() as Uint8Array<ArrayBuffer>;
+}
+
+/** A range that holds the values of another one, too. */
+function joined(range: Range, found: Survey): Range {
+  if (!(found.low <= found.high)) return range;
+  return rangeOf(Math.min(range.low, found.low), Math.max(range.high, found.high));
+}
+
+export class MemoryView {
+  readonly settings: Signal<Settings>;
+  readonly zoom = signal<View>(FITTED);
+  readonly hover = signal<readonly number[] | null>(null);
+  readonly buffer: ReadonlySignal<number>;
+  readonly physical: ReadonlySignal<Physical | null>;
+  readonly position: ReadonlySignal<Int32Array | null>;
+  readonly slice: ReadonlySignal<Slice>;
+  readonly sheet: ReadonlySignal<SheetData | null>;
+  private readonly differences = new Differences();
+
+  constructor(readonly app: App) {
+    this.settings = app.slice<Settings>("memory", START);
+    this.buffer = computed(() =>
+      app.buffer.value < app.model.buffers.count ? app.buffer.value : -1,
+    );
+    const wantsPhysical = computed(() => this.settings.value.physical);
+    this.physical = computed(() => {
+      const buffer = this.buffer.value;
+      return buffer >= 0 && wantsPhysical.value ? layoutOf(app.model, buffer) : null;
+    });
+    this.position = computed(() => inverse(this.physical.value?.logical ?? null));
+    this.slice = computed(() => {
+      const { axes, slice } = this.settings.value;
+      const physical = this.physical.value;
+      if (physical) return sliceOf(physical.shape);
+      const shape = this.buffer.value < 0 ? [] : app.model.buffers.shape(this.buffer.value);
+      return sliceOf(shape, { x: axes?.[0], y: axes?.[1], fixed: slice });
+    });
+    const show = computed(() => this.settings.value.show);
+    const range = computed(() => this.settings.value.range);
+    this.sheet = computed(() => this.contents(show.value, range.value));
+  }
+
+  /** What the heat map shows of the selected buffer; null for barriers and without a buffer. */
+  private contents(show: Show, range: Settings["range"]): SheetData | null {
+    const { model } = this.app;
+    const cursor = this.app.cursor.value;
+    const buffer = this.buffer.value;
+    if (buffer < 0 || model.buffers.isSync(buffer) || this.isHuge) return null;
+    if (show !== "values") return counted(this.app, buffer, show, cursor);
+    const memory = model.memory(buffer, cursor);
+    if (!memory) return null;
+    const change = this.differences.at(model, memory, cursor);
+    const key = `${this.app.run.value} ${buffer} ${lowerBound(model.history(buffer)?.events ?? [], cursor)}`;
+    const asked = this.fetched.value;
+    if (asked?.key === key) return this.whole(asked.memory, range, key);
+    const found = this.surveys.of(key, () => survey(memory));
+    const colors =
+      range === "all" ? rangeOverTime(model, memory.buffer) : rangeOf(found.low, found.high);
+    return { memory, survey: found, range: colors, change, key };
+  }
+
+  /** Contents that a kernel was asked for: nothing is missing in them. */
+  private readonly fetched = signal<{ key: string; memory: Memory } | null>(null);
+
+  private whole(memory: Memory, range: Settings["range"], key: string): SheetData {
+    const found = survey(memory);
+    const colors =
+      range === "all"
+        ? joined(rangeOverTime(this.app.model, memory.buffer), found)
+        : rangeOf(found.low, found.high);
+    return {
+      memory,
+      survey: found,
+      range: colors,
+      change: { elements: [], total: 0 },
+      key: `${key} asked`,
+    };
+  }
+
+  /** Asks the kernel, if there is one, for the values that this page does not hold. */
+  async fetchMissing(): Promise<void> {
+    const { app } = this;
+    const data = this.sheet.peek();
+    if (!app.host || !data?.survey.missing || data.survey.total > MOST_FETCHED) return;
+    const { memory, key } = data;
+    try {
+      const at = app.cursor.peek();
+      const { content, buffers } = await app.host.request("memory", {
+        buffer: memory.buffer,
+        at,
+        run: app.run.peek(),
+      });
+      const [values, initialized, recorded] = buffers.map(bytesOf);
+      const tables = app.model.header.view?.dtypes ?? {};
+      const numbers = decodeNumbers(values, content.dtype, tables);
+      this.fetched.value = { key, memory: { ...memory, values: numbers, initialized, recorded } };
+    } catch (error) {
+      app.notice.value = (error as Error).message;
+    }
+  }
+
+  private readonly surveys = new Recent<Survey>(8);
+
+  /** Buffers so large that following them takes a while are shown on demand only. */
+  readonly allowed = signal<ReadonlySet<number>>(new Set());
+
+  get isHuge(): boolean {
+    const buffer = this.buffer.value;
+    return count(this.app.model.buffers.shape(buffer)) > HUGE && !this.allowed.value.has(buffer);
+  }
+
+  set(part: Partial<Settings>): void {
+    this.settings.value = { ...this.settings.peek(), ...part };
+  }
+
+  /** Coordinates of the element in a cell, null where there is none. */
+  elementAt(row: number, column: number): number[] | null {
+    const at = positionAt(this.slice.value, row, column);
+    if (at < 0) return null;
+    const flat = this.physical.value?.logical[at] ?? at;
+    return placeOf(this.app.model.buffers.shape(this.buffer.value), flat);
+  }
+
+  /** The cell of an element, null if it lies in another slice. */
+  cellOf(place: readonly number[]): [row: number, column: number] | null {
+    const shape = this.app.model.buffers.shape(this.buffer.value);
+    if (place.length !== shape.length) return null;
+    const slice = this.slice.value;
+    const position = this.position.value;
+    if (!position) return cellOf(slice, place);
+    const at = position[flatOf(shape, place)];
+    return [Math.floor(at / slice.columns), at % slice.columns];
+  }
+
+  /** The value of an element as text, with what is special about it. */
+  valueText(place: readonly number[]): string {
+    const sheet = this.sheet.value;
+    if (!sheet) return "";
+    const { memory } = sheet;
+    const flat = flatOf(memory.shape, place);
+    if (!memory.initialized[flat]) return "uninitialized";
+    if (!memory.recorded[flat]) return "a value that this page does not hold";
+    if (this.settings.value.show !== "values")
+      return countText(this.settings.value.show, memory.values[flat]);
+    return formatNumber(memory.values[flat], memory.dtype, 9);
+  }
+
+  private written = { key: "", event: -1 };
+
+  /** The event that wrote an element last, -1 if none did. */
+  writerOf(place: readonly number[]): number {
+    const cursor = this.app.cursor.value;
+    const key = `${this.app.run.value} ${this.buffer.value} ${place} ${cursor}`;
+    if (this.written.key !== key) {
+      this.written = { key, event: lastWrite(this.app.model, this.buffer.value, place, cursor) };
+    }
+    return this.written.event;
+  }
+
+  /** `acc[3, 4]`. */
+  name(place: readonly number[]): string {
+    return `${this.app.model.buffers.name(this.buffer.value)}[${place.join(", ")}]`;
+  }
+
+  /** An element in a few lines: its value, and who wrote it. */
+  words(place: readonly number[]): string {
+    const { model } = this.app;
+    const lines = [`${this.name(place)} = ${this.valueText(place)}`];
+    const event = this.writerOf(place);
+    if (event >= 0) {
+      lines.push(`last write: #${event} ${model.what(event)}`);
+      const where = model.place(event);
+      lines.push(`${model.threads.name(model.events.thread[event])}${where ? ` · ${where}` : ""}`);
+    } else if (model.buffers.initial[model.buffers.root[this.buffer.value]] >= 0)
+      lines.push("not written so far: an argument");
+    else lines.push("not written so far");
+    return lines.join("\n");
+  }
+
+  /** The expression of Python that shows the same. */
+  get python(): string {
+    const { launch, cursor } = this.app;
+    if (this.settings.value.view === "usage" || this.buffer.value < 0) {
+      return `pldb.plot.memory(trace, launch=${launch.value})`;
+    }
+    const outer = this.slice.value.fixed.slice(0, -2);
+    const index = outer.length > 0 ? `, index=${tuple(outer)}` : "";
+    return `pldb.plot.buffer(trace, ${this.buffer.value}, at=${cursor.value}${index})`;
+  }
+
+  /** What the current event does to the selected buffer, if anything. */
+  get access(): { region: Region; how: "read" | "write" | "update" } | null {
+    const { app } = this;
+    const event = app.event;
+    if (event < 0 || this.buffer.value < 0) return null;
+    const { model } = app;
+    const { root } = model.buffers;
+    const about = model.bufferOf(event);
+    const how = HOW[model.events.kind[event]];
+    if (
+      !how ||
+      about < 0 ||
+      root[about] !== root[this.buffer.value] ||
+      model.events.region[event] < 0
+    )
+      return null;
+    return { region: model.region(model.events.region[event]), how };
+  }
+
+  /** Moves the slice to one that shows the current access, if it does not. */
+  followAccess(): void {
+    const access = this.access;
+    const slice = this.slice.peek();
+    if (!access || slice.y < 0 || this.physical.peek() || access.region.elements) return;
+    const box = effective(access.region, this.app.model.buffers.shape(this.buffer.peek()));
+    const fixed = slice.fixed.map((at, d) => {
+      if (d === slice.x || d === slice.y || box.size[d] <= 0) return at;
+      return at >= box.start[d] && at < box.start[d] + box.size[d] ? at : box.start[d];
+    });
+    if (String(fixed) !== String(slice.fixed)) this.set({ slice: fixed });
+  }
+}
+
+export interface SheetData {
+  readonly memory: Memory;
+  readonly survey: Survey;
+  readonly range: Range;
+  readonly change: Change;
+  readonly key: string;
+}
+
+const HOW: Record<number, "read" | "write" | "update"> = {
+  [Kind.READ]: "read",
+  [Kind.WRITE]: "write",
+  [Kind.PAD]: "write",
+  [Kind.UPDATE]: "update",
+};
+
+/** Counts dressed as memory: all set, all known. */
+function counted(app: App, buffer: number, show: Tally, cursor: number): SheetData | null {
+  const { model } = app;
+  const counts = tally(model, buffer, show, cursor);
+  if (!counts) return null;
+  const all = new Uint8Array(counts.length).fill(1);
+  const root = model.buffers.root[buffer];
+  const memory = {
+    buffer: root,
+    dtype: "int32",
+    shape: model.buffers.shape(root),
+    values: counts,
+    initialized: all,
+    recorded: all,
+  };
+  const found = survey(memory);
+  const range: Range = { kind: "sequential", low: 0, high: Math.max(found.high, 1) };
+  return {
+    memory,
+    survey: found,
+    range,
+    change: { elements: [], total: 0 },
+    key: `${buffer} ${show} ${cursor}`,
+  };
+}
+
+function countText(show: Tally, value: number): string {
+  if (show === "blocks") return `touched by ${plural(value, "block")}`;
+  return plural(value, show === "reads" ? "read" : "write");
+}
+
+export function flatOf(shape: readonly number[], place: readonly number[]): number {
+  let flat = 0;
+  for (let d = 0; d < shape.length; d++) flat = flat * shape[d] + place[d];
+  return flat;
+}
+
+function inverse(order: Int32Array | null): Int32Array | null {
+  if (!order) return null;
+  const found = new Int32Array(order.length);
+  for (let i = 0; i < order.length; i++) found[order[i]] = i;
+  return found;
+}

@@ -1,0 +1,245 @@
+/** The user's code with syntax colours, the threads on their lines, breakpoints and findings. */
+
+import { useComputed, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { bytesText, plural } from "../../model/text";
+import { breakpointQuery, runCommand, showPanel, toggleBreakpoint } from "../../ui/commands";
+import { SeverityMark } from "../../ui/icons";
+import type { App } from "../../ui/store";
+import { VirtualList } from "../../ui/virtual";
+import { showFinding } from "../findings/select";
+import { ghosts, type Position } from "./places";
+import { type CodeRow, compact, countsOf, markOf, rowsOf } from "./rows";
+
+const ROW = 20;
+const CHARACTER = 7.3;
+const NOTE_CHARACTER = 6.2;
+const NOTE_INDENT = 72;
+const GUTTER = 116;
+
+export interface CodeProps {
+  readonly app: App;
+  readonly source: number;
+  readonly position: Position | null;
+  readonly counts: boolean;
+  readonly width: number;
+}
+
+export function Code({ app, source, position, counts, width }: CodeProps): JSX.Element {
+  const shown = useSignal(source);
+  shown.value = source;
+  const columns = Math.max(Math.floor((width - NOTE_INDENT) / NOTE_CHARACTER), 30);
+  const { model } = app;
+  const rows = useMemo(() => rowsOf(model, source, columns), [model, source, columns]);
+  const lines = useComputed(() => {
+    const { cursor, thread, launch, block } = app;
+    const at = {
+      cursor: cursor.value,
+      thread: thread.value,
+      launch: launch.value,
+      block: block.value,
+    };
+    return ghosts(app.model, shown.value, at);
+  });
+  const tally = useComputed(() => countsOf(app.model, shown.value, app.launch.value));
+  const breaks = useComputed(() => breakLines(app));
+  const { start } = app.model.sources[source];
+  const here = position?.source === source ? position.line : 0;
+  const { value: wanted } = app.reveal;
+  const isAsked = wanted?.panel === "source" && wanted.cursor === app.cursor.value;
+  const asked = isAsked ? wanted.at : 0;
+  const reveal = asked || here ? (rows.ofLine[(asked || here) - start] ?? -1) : -1;
+  const render = (row: number) => {
+    const one = rows.rows[row];
+    if (!one) return null;
+    if (one.finding >= 0) return <Note app={app} row={one} />;
+    return (
+      <Line
+        app={app}
+        source={source}
+        row={one}
+        current={one.line === here}
+        asked={one.line === asked}
+        ghost={lines.value.get(one.line)}
+        breakpoint={breaks.value.get(one.line)}
+        counts={counts ? tally.value : null}
+      />
+    );
+  };
+  return (
+    <div class="pd-code">
+      <VirtualList
+        count={rows.rows.length}
+        rowHeight={ROW}
+        render={render}
+        reveal={reveal}
+        below={5}
+        class="pd-wide"
+        label={`Source of ${app.model.sources[source].name}`}
+        width={`${Math.round(rows.longest * CHARACTER) + GUTTER + (counts ? 184 : 24)}px`}
+        header={counts ? <CountsHeader /> : undefined}
+      />
+    </div>
+  );
+}
+
+const COUNTS = ["runs", "read", "write", "waits"] as const;
+
+function CountsHeader() {
+  return (
+    <div class="pd-line pd-line-head">
+      <span class="pd-grow" />
+      <span class="pd-counts">
+        {COUNTS.map((name) => (
+          <span key={name}>{name}</span>
+        ))}
+      </span>
+    </div>
+  );
+}
+
+interface LineProps {
+  readonly app: App;
+  readonly source: number;
+  readonly row: CodeRow;
+  readonly current: boolean;
+  /** Brought into view by a finding or a step of a path. */
+  readonly asked: boolean;
+  readonly ghost: { marks: string[]; others: number; names: string[] } | undefined;
+  readonly breakpoint: boolean | undefined;
+  readonly counts: ReturnType<typeof countsOf> | null;
+}
+
+function Line({
+  app,
+  source,
+  row,
+  current,
+  asked,
+  ghost,
+  breakpoint,
+  counts,
+}: LineProps): JSX.Element {
+  const { name, start, tokens } = app.model.sources[source];
+  const { line } = row;
+  const many = app.model.sources.length > 1;
+  const where = many ? `line="${name}:${line}"` : `line=${line}`;
+  const on = breakpoint !== undefined;
+  return (
+    <div
+      class={`pd-line ${current ? "pd-current" : ""} ${asked ? "pd-asked" : ""}`}
+      aria-current={current ? "step" : undefined}
+    >
+      <span class="pd-gutter">
+        <button
+          type="button"
+          class={`pd-dot ${on ? "pd-set" : ""} ${breakpoint === false ? "pd-off" : ""}`}
+          tabIndex={-1}
+          aria-label={`Breakpoint on line ${line}`}
+          aria-pressed={on}
+          onClick={() => toggleBreakpoint(app, where, `line ${line}`)}
+        />
+        <button
+          type="button"
+          class="pd-number"
+          tabIndex={-1}
+          title={`Run to line ${line}`}
+          onClick={() => runCommand(app, "run_to_line", { source, line })}
+        >
+          {line}
+        </button>
+        <span class="pd-here">
+          {current && (
+            <span class="pd-pointer">
+              {app.thread.value >= 0 ? app.model.threads.mark(app.thread.value) : "▸"}
+            </span>
+          )}
+          {ghost && <Ghosts ghost={ghost} room={current ? 1 : 2} />}
+        </span>
+      </span>
+      <code>
+        {tokens[line - start].map(([text, cls], i) =>
+          cls ? (
+            <span key={i} class={cls}>
+              {text}
+            </span>
+          ) : (
+            text
+          ),
+        )}
+      </code>
+      {counts && <Counts line={line} counts={counts} />}
+    </div>
+  );
+}
+
+function Ghosts({ ghost, room }: { ghost: NonNullable<LineProps["ghost"]>; room: number }) {
+  const { marks, others, names } = ghost;
+  const total = marks.length + others;
+  const title = names.join("\n") + (total > names.length ? `\n… ${total} in all` : "");
+  const shown = others || marks.length > room ? [`×${total}`] : marks;
+  return (
+    <span class="pd-ghosts" title={title}>
+      {shown.map((mark, i) => (
+        <span key={i} class="pd-ghost">
+          {mark}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Counts({
+  line,
+  counts: [found, most],
+}: {
+  line: number;
+  counts: ReturnType<typeof countsOf>;
+}) {
+  const one = found.get(line);
+  if (!one) return <span class="pd-counts" />;
+  const title = `${plural(one.executions, "execution")}, ${bytesText(one.read)} read, ${bytesText(one.written)} written, ${plural(one.waits, "wait")}`;
+  const share = Math.log1p(one.executions) / Math.log1p(most);
+  return (
+    <span class="pd-counts" title={title}>
+      <span style={{ "--share": `${Math.round(share * 100)}%` }} class="pd-heat">
+        {compact(one.executions)}
+      </span>
+      <span>{compact(one.read)}</span>
+      <span>{compact(one.written)}</span>
+      <span class={one.waits ? "pd-warning" : ""}>{compact(one.waits)}</span>
+    </span>
+  );
+}
+
+function Note({ app, row }: { app: App; row: CodeRow }): JSX.Element {
+  const finding = app.model.findings[row.finding];
+  const kind = markOf(finding);
+  const open = () => {
+    showFinding(app, row.finding);
+    showPanel(app, "findings");
+  };
+  return (
+    <button
+      type="button"
+      class={`pd-note pd-note-${kind}`}
+      tabIndex={row.head ? 0 : -1}
+      onClick={open}
+    >
+      <span class="pd-note-mark">{row.head && <SeverityMark kind={kind} />}</span>
+      <span class={row.hint ? "pd-muted" : ""}>{row.text}</span>
+    </button>
+  );
+}
+
+/** Lines with a breakpoint, and whether one of them is enabled. */
+function breakLines(app: App): Map<number, boolean> {
+  const found = new Map<number, boolean>();
+  for (const one of app.breakpoints.value) {
+    const condition = breakpointQuery(app, one)?.conditions.find(([name]) => name === "line");
+    const line = condition && Number(/\d+$/.exec(String(condition[1]))?.[0]);
+    if (line) found.set(line, found.get(line) || one.enabled);
+  }
+  return found;
+}

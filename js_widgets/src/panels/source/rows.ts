@@ -1,0 +1,104 @@
+/** The rows of the source view: code lines, and what findings say below theirs. */
+
+import type { Finding, LineCounts, Model } from "../../model/trace";
+
+export interface CodeRow {
+  readonly line: number;
+  /** -1 for code; else the finding whose text this is. */
+  readonly finding: number;
+  readonly text: string;
+  /** First row of a finding's text, which carries its mark. */
+  readonly head: boolean;
+  /** Whether it says what to do. */
+  readonly hint: boolean;
+}
+
+export interface Rows {
+  readonly rows: readonly CodeRow[];
+  /** Row of each line, by `line - start`. */
+  readonly ofLine: Int32Array;
+  readonly longest: number;
+}
+
+/** Which mark a finding has: its severity, or `abort` where JAX itself would refuse. */
+export function markOf(finding: Finding): string {
+  return finding.refusal ? "abort" : finding.severity;
+}
+
+/** Lines of at most `columns` characters, broken at spaces. */
+export function wrap(text: string, columns: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(/\s+/)) {
+    if (line && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = word;
+    } else line = line ? `${line} ${word}` : word;
+  }
+  if (line) lines.push(line);
+  return lines;
+}
+
+export function rowsOf(model: Model, source: number, columns: number): Rows {
+  const { start, tokens } = model.sources[source];
+  const notes = new Map<number, number[]>();
+  for (const [i, one] of model.findings.entries()) {
+    if (one.source === source) notes.set(one.line, [...(notes.get(one.line) ?? []), i]);
+  }
+  const rows: CodeRow[] = [];
+  const ofLine = new Int32Array(tokens.length);
+  let longest = 0;
+  for (const [i, pieces] of tokens.entries()) {
+    ofLine[i] = rows.length;
+    longest = Math.max(
+      longest,
+      pieces.reduce((sum, [text]) => sum + text.length, 0),
+    );
+    rows.push({ line: start + i, finding: -1, text: "", head: false, hint: false });
+    for (const number of notes.get(start + i) ?? []) rows.push(...noteRows(model, number, columns));
+  }
+  return { rows, ofLine, longest };
+}
+
+function noteRows(model: Model, number: number, columns: number): CodeRow[] {
+  const finding = model.findings[number];
+  const refused = finding.refusal ? `JAX ${model.jaxVersion} refuses this: ` : "";
+  const said = wrap(`${finding.code} ${finding.name}: ${refused}${finding.message}`, columns);
+  const hint = finding.hint ? wrap(`Try: ${finding.hint}`, columns) : [];
+  return [...said, ...hint].map((text, i) => ({
+    line: finding.line,
+    finding: number,
+    text,
+    head: i === 0,
+    hint: i >= said.length,
+  }));
+}
+
+/** Counts per line of one source in one launch, and the largest number of executions. */
+export function countsOf(
+  model: Model,
+  source: number,
+  launch: number,
+): [Map<number, LineCounts>, number] {
+  const found = new Map<number, LineCounts>();
+  let most = 1;
+  for (const one of model.lineCounts) {
+    if (one.source !== source || one.launch !== launch) continue;
+    found.set(one.line, one);
+    most = Math.max(most, one.executions);
+  }
+  return [found, most];
+}
+
+/** 950, 1.2k, 34M: at most four characters. */
+export function compact(number: number): string {
+  if (!number) return "";
+  const units = ["", "k", "M", "G", "T"];
+  let value = number;
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${unit && value < 10 ? value.toFixed(1).replace(/\.0$/, "") : Math.floor(value)}${units[unit]}`;
+}

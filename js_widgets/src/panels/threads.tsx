@@ -1,0 +1,2 @@
+/** The threads panel; see the folder. */
+export { panel } from "./threads/panel";

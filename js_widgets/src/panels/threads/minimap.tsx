@@ -1,0 +1,120 @@
+/** The whole axis in a strip: how many threads run, wait and fly; drag to move the window. */
+
+import { computed } from "@preact/signals";
+import { useCallback, useMemo, useRef } from "preact/hooks";
+import { Canvas, type Pointer } from "../../ui/canvas";
+import { box, frame as outline } from "../drawing/patterns";
+import { clamped } from "./axis";
+import { density } from "./coalesce";
+import { frameOf } from "./frame";
+import type { ThreadsView } from "./view";
+
+const COLUMNS = 1200;
+
+export function Minimap({ view }: { view: ThreadsView }) {
+  const { app } = view;
+  const dragged = useRef<{ x: number; x0: number } | null>(null);
+  const width = useRef(1);
+  const counts = useMemo(
+    () =>
+      computed(() => density(app.model.spans, view.axis.value, COLUMNS, (t) => !view.isHost(t))),
+    [app, view],
+  );
+  const findings = useMemo(() => computed(() => placesOfFindings(view)), [app, view]);
+
+  const draw = useCallback(
+    (context: CanvasRenderingContext2D, w: number, h: number) => {
+      width.current = w;
+      const frame = frameOf(w, h, app.model.clocks !== null);
+      const theme = app.theme.value;
+      const { counts: lists, most } = counts.value;
+      const inks = [theme.run, theme.wait, theme.flight];
+      const across = Math.round(frame.width);
+      for (let x = 0; x < across; x++) {
+        const column = Math.min(Math.floor((x * COLUMNS) / across), COLUMNS - 1);
+        let top = h;
+        for (let kind = 0; kind < 3; kind++) {
+          const high = most > 0 ? (lists[kind][column] / most) * (h - 2) : 0;
+          if (high <= 0) continue;
+          box(context, inks[kind], frame.left + x, top - high, 1, high);
+          top -= high;
+        }
+      }
+      const axis = view.axis.value;
+      const scale = frame.width / (axis.high - axis.low);
+      const { x0, x1 } = view.window.value;
+      const [a, b] = [(x0 - axis.low) * scale, (x1 - axis.low) * scale].map((x) => frame.left + x);
+      context.globalAlpha = 0.72;
+      box(context, theme.surface, frame.left, 0, a - frame.left, h);
+      box(context, theme.surface, b, 0, frame.right - b, h);
+      context.globalAlpha = 1;
+      outline(context, theme.muted, 1, Math.round(a), 0, Math.max(Math.round(b - a), 3), h);
+      for (const place of findings.value) {
+        box(context, theme.error, frame.left + (place - axis.low) * scale - 1, 0, 2.5, 5);
+      }
+      if (app.cursor.value > 0) {
+        const x = frame.left + (axis.at(app.cursor.value - 1) + 0.5 - axis.low) * scale;
+        box(context, theme.accent, x - 0.75, 0, 1.5, h);
+      }
+    },
+    [app, view],
+  );
+
+  const placeOf = (x: number) => {
+    const frame = frameOf(width.current, 0, app.model.clocks !== null);
+    const axis = view.axis.peek();
+    return axis.low + ((x - frame.left) / frame.width) * (axis.high - axis.low);
+  };
+  const down = ({ x, event }: Pointer) => {
+    const { x0, x1 } = view.window.peek();
+    const place = placeOf(x);
+    const half = (x1 - x0) / 2;
+    if (place < x0 || place > x1)
+      view.show(clamped({ x0: place - half, x1: place + half }, view.axis.peek()));
+    dragged.current = { x: place, x0: view.window.peek().x0 };
+    (event.currentTarget as HTMLElement).setPointerCapture?.(event.pointerId);
+  };
+  const move = ({ x, event }: Pointer) => {
+    if (!dragged.current || event.buttons === 0) {
+      dragged.current = null;
+      return;
+    }
+    const window = view.window.peek();
+    const x0 = dragged.current.x0 + placeOf(x) - dragged.current.x;
+    view.show(clamped({ x0, x1: x0 + window.x1 - window.x0 }, view.axis.peek()));
+  };
+  return (
+    <div class="pd-minimap">
+      <Canvas
+        label="Overview of the whole launch; drag to move the shown part."
+        draw={draw}
+        cursor="grab"
+        onDown={down}
+        onMove={move}
+        onUp={() => {
+          dragged.current = null;
+        }}
+        onDoubleClick={() => view.fit()}
+        onWheel={(x, _, event) => {
+          view.zoom(Math.exp(event.deltaY * 0.002), placeOf(x));
+          return true;
+        }}
+      />
+    </div>
+  );
+}
+
+const MOST_PLACES = 400;
+
+/** Where findings point to on the axis of the launch. */
+function placesOfFindings(view: ThreadsView): number[] {
+  const axis = view.axis.value;
+  const found = new Set<number>();
+  for (const finding of view.model.findings) {
+    for (const event of finding.events) {
+      if (event >= axis.first && event < axis.last && found.size < MOST_PLACES)
+        found.add(axis.at(event));
+    }
+  }
+  return [...found];
+}

@@ -1,0 +1,228 @@
+/** Docks of tabs with movable borders: four where there is room, two stacked where not. */
+
+import { useSignal } from "@preact/signals";
+import { Component, type ComponentChildren, type JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { PANELS } from "../panels";
+import type { Panel } from "../panels/panel";
+import { showPanel } from "./commands";
+import { Icon } from "./icons";
+import { type App, clamp } from "./store";
+
+const NARROW = 820;
+const CORNERS: readonly (readonly string[])[] = [
+  ["source"],
+  ["grid", "threads"],
+  ["findings", "variables", "events"],
+  ["memory"],
+];
+const STACKED: readonly (readonly string[])[] = [
+  ["source"],
+  ["findings", "variables", "grid", "threads", "memory", "events"],
+];
+const SIZES = { x: 0.5, left: 0.54, right: 0.54, stack: 0.5 };
+type Border = keyof typeof SIZES;
+
+function panelsOf(ids: readonly string[]): Panel[] {
+  const known = ids.map((id) => PANELS.find((panel) => panel.id === id));
+  return known.filter((panel): panel is Panel => Boolean(panel));
+}
+
+export function Layout({ app }: { app: App }): JSX.Element {
+  const body = useRef<HTMLDivElement>(null);
+  const narrow = useSignal(false);
+  useLayoutEffect(() => {
+    const measure = () => {
+      narrow.value = (body.current?.clientWidth || NARROW) < NARROW;
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(body.current!);
+    return () => observer.disconnect();
+  }, []);
+  const { zoomed, sizes } = app.panel.value;
+  const at = (border: Border): number => sizes?.[border] ?? SIZES[border];
+  const split = (border: Border, vertical: boolean) => (
+    <Split app={app} border={border} vertical={vertical} at={at(border)} />
+  );
+  const docks = narrow.value ? STACKED : CORNERS;
+  const dock = (i: number, share: number) => (
+    <Dock key={i} app={app} ids={docks[i]} share={share} />
+  );
+  let content: ComponentChildren;
+  if (zoomed) content = <Dock app={app} ids={PANELS.map((panel) => panel.id)} share={1} />;
+  else if (narrow.value)
+    content = column([dock(0, at("stack")), split("stack", false), dock(1, 1 - at("stack"))], 1);
+  else {
+    content = [
+      column([dock(0, at("left")), split("left", false), dock(2, 1 - at("left"))], at("x")),
+      split("x", true),
+      column([dock(1, at("right")), split("right", false), dock(3, 1 - at("right"))], 1 - at("x")),
+    ];
+  }
+  return (
+    <div class="pd-body" ref={body}>
+      {content}
+    </div>
+  );
+}
+
+function column(children: ComponentChildren, share: number): JSX.Element {
+  return (
+    <div class="pd-column" style={{ flex: `${share} 1 0` }}>
+      {children}
+    </div>
+  );
+}
+
+function Split(props: { app: App; border: Border; vertical: boolean; at: number }): JSX.Element {
+  const { app, border, vertical, at } = props;
+  const place = (share: number) => {
+    const sizes = { ...SIZES, ...app.panel.value.sizes, [border]: clamp(share, 0.12, 0.88) };
+    app.panel.value = { ...app.panel.value, sizes };
+  };
+  const move = (event: PointerEvent) => {
+    const self = event.currentTarget as HTMLElement;
+    if (!self.hasPointerCapture(event.pointerId)) return;
+    const box = self.parentElement!.getBoundingClientRect();
+    place(
+      vertical ? (event.clientX - box.left) / box.width : (event.clientY - box.top) / box.height,
+    );
+  };
+  const key = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!by) return;
+    place(at + by * 0.02);
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div
+      class="pd-split"
+      role="separator"
+      tabIndex={0}
+      aria-orientation={vertical ? "vertical" : "horizontal"}
+      aria-label="Border between panels"
+      aria-valuenow={Math.round(at * 100)}
+      onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+      onPointerMove={move}
+      onDblClick={() => place(SIZES[border])}
+      onKeyDown={key}
+    />
+  );
+}
+
+/** One block has no grid worth looking at first. */
+function preferred(app: App): string[] {
+  return (app.model.launches[app.launch.value]?.blocks ?? 0) > 1 ? [] : ["threads"];
+}
+
+function Dock({
+  app,
+  ids,
+  share,
+}: {
+  app: App;
+  ids: readonly string[];
+  share: number;
+}): JSX.Element {
+  const panels = panelsOf(ids);
+  const order = [...((app.panel.value.order ?? []) as string[]), ...preferred(app)];
+  const front = order.find((id) => ids.includes(id)) ?? ids[0];
+  const panel = panels.find((one) => one.id === front) ?? panels[0];
+  const zoomed = Boolean(app.panel.value.zoomed);
+  const zoom = () => {
+    showPanel(app, panel.id);
+    app.panel.value = { ...app.panel.value, zoomed: zoomed ? null : panel.id };
+  };
+  const key = (event: KeyboardEvent) => {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by) return;
+    const next = panels[(panels.indexOf(panel) + by + panels.length) % panels.length];
+    showPanel(app, next.id);
+    const list = event.currentTarget as HTMLElement;
+    queueMicrotask(() => list.querySelector<HTMLElement>('[aria-selected="true"]')?.focus());
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <section class="pd-dock" style={{ flex: `${share} 1 0` }} aria-label={panel.title}>
+      <div class="pd-tabs">
+        <div class="pd-tablist" role="tablist" onKeyDown={key}>
+          {panels.map((one) => (
+            <Tab key={one.id} app={app} panel={one} selected={one === panel} onZoom={zoom} />
+          ))}
+        </div>
+        <button
+          type="button"
+          class="pd-tool pd-small"
+          aria-label={zoomed ? "Show all panels" : `Enlarge ${panel.title}`}
+          aria-pressed={zoomed}
+          title={zoomed ? "Show all panels (Z)" : "Enlarge (double-click the tab)"}
+          onClick={zoom}
+        >
+          <Icon name={zoomed ? "unzoom" : "zoom"} />
+        </button>
+      </div>
+      <Guard key={panel.id} title={panel.title}>
+        <panel.Component app={app} />
+      </Guard>
+    </section>
+  );
+}
+
+function Tab(props: {
+  app: App;
+  panel: Panel;
+  selected: boolean;
+  onZoom: () => void;
+}): JSX.Element {
+  const { app, panel, selected, onZoom } = props;
+  const badge = panel.badge?.(app);
+  return (
+    <button
+      type="button"
+      class="pd-tab"
+      role="tab"
+      data-pd-tab={panel.id}
+      aria-selected={selected}
+      tabIndex={selected ? 0 : -1}
+      onClick={() => showPanel(app, panel.id)}
+      onDblClick={onZoom}
+    >
+      {panel.title}
+      {badge && <span class="pd-chip">{badge}</span>}
+    </button>
+  );
+}
+
+/** A panel that throws shows an error; the others go on. */
+class Guard extends Component<
+  { title: string; children: ComponentChildren },
+  { error: Error | null }
+> {
+  override state: { error: Error | null } = { error: null };
+
+  static override getDerivedStateFromError(error: Error): { error: Error } {
+    return { error };
+  }
+
+  override render(): ComponentChildren {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return (
+      <div class="pd-scroll">
+        <div class="pd-card" role="alert">
+          <h2>{this.props.title} cannot be shown</h2>
+          <p>{String(error.message || error)}</p>
+          <p class="pd-muted">
+            This is a fault of the viewer; the trace and the other panels are fine.
+          </p>
+          <button type="button" class="pd-button" onClick={() => this.setState({ error: null })}>
+            Try again
+          </button>
+        </div>
+      </div>
+    );
+  }
+}

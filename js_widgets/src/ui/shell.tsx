@@ -1,0 +1,121 @@
+/** The frame around the panels: toolbar, position, current event, runs, status, keys. */
+
+import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
+import { fileName } from "../model/text";
+import { commands, runCommand, showPanel } from "./commands";
+import { isTyping } from "./keys";
+import { Layout } from "./layout";
+import { Overlays } from "./overlays";
+import { Scrubber } from "./scrubber";
+import type { App } from "./store";
+import { Toolbar } from "./toolbar";
+
+export function Shell({ app }: { app: App }): JSX.Element {
+  const root = useRef<HTMLDivElement>(null);
+  const key = (event: KeyboardEvent) => {
+    if (event.defaultPrevented || isTyping(event)) return;
+    const command = commands().ofKey(event);
+    if (!command) return;
+    event.preventDefault();
+    event.stopPropagation();
+    runCommand(app, command.id);
+  };
+  return (
+    <div
+      class="pd-frame"
+      ref={root}
+      role="application"
+      aria-label={`Debugger of ${app.model.title}`}
+      tabIndex={-1}
+      onKeyDown={key}
+    >
+      <Toolbar app={app} root={() => root.current?.parentElement ?? null} />
+      <Runs app={app} />
+      <Scrubber app={app} />
+      <Now app={app} />
+      <Layout app={app} />
+      <Status app={app} />
+      <Overlays app={app} />
+    </div>
+  );
+}
+
+/** A tab per run; a diversion is never mistaken for the recording. */
+function Runs({ app }: { app: App }): JSX.Element | null {
+  const runs = app.runs.value;
+  if (runs.length < 2) return null;
+  return (
+    <div class="pd-runs" role="tablist" aria-label="Runs">
+      {runs.map((run) => (
+        <button
+          type="button"
+          role="tab"
+          class="pd-tab"
+          key={run.number}
+          aria-selected={run.number === app.run.value}
+          onClick={() => app.showRun(run.number, app.cursor.value)}
+        >
+          {run.number > 0 && <span class="pd-chip">what if</span>}
+          {run.label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+/** The current event in words; each part leads to its panel. */
+function Now({ app }: { app: App }): JSX.Element {
+  const { model, event } = app;
+  if (event < 0) {
+    return (
+      <div class="pd-now pd-muted" data-pd="now">
+        <span>Before the first event. Press → to step.</span>
+      </div>
+    );
+  }
+  const loc = model.locOf(event);
+  const thread = model.events.thread[event];
+  return (
+    <div class="pd-now" data-pd="now" aria-live="polite">
+      <button
+        type="button"
+        class="pd-link pd-quiet pd-now-what"
+        onClick={() => showPanel(app, "events")}
+      >
+        {model.what(event)}
+      </button>
+      <button type="button" class="pd-link" onClick={() => app.focus({ thread })}>
+        {model.threads.name(thread)}
+      </button>
+      {loc && (
+        <button type="button" class="pd-link pd-mono" onClick={() => showPanel(app, "source")}>
+          {fileName(loc.file)}:{loc.line}
+        </button>
+      )}
+      <span class="pd-muted">tick {model.tickOf(event)}</span>
+    </div>
+  );
+}
+
+function Status({ app }: { app: App }): JSX.Element {
+  const { model } = app;
+  const launch = model.launches[app.launch.value];
+  const left = model.header.view?.values?.left_out as number | undefined;
+  return (
+    <div class="pd-status">
+      <span class="pd-grow pd-ellipsis" role="status" data-pd="notice">
+        {app.notice.value}
+      </span>
+      {left ? (
+        <span title="Larger values were left out of this page">{left} values not included</span>
+      ) : null}
+      {launch && (
+        <span class="pd-second pd-ellipsis">
+          {launch.name} · {launch.backend} · {launch.outcome.kind}
+        </span>
+      )}
+      <span>{app.host ? "live" : "recorded"}</span>
+    </div>
+  );
+}

@@ -1,0 +1,97 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { ghosts, positionOf } from "../../src/panels/source/places";
+import { compact, rowsOf, wrap } from "../../src/panels/source/rows";
+import { type Page, pageOf } from "../app";
+import { modelOf } from "../golden";
+
+let page: Page | undefined;
+afterEach(() => {
+  page?.dispose();
+  page = undefined;
+});
+
+describe("the source", () => {
+  it("marks the line of the focus thread, and follows the cursor", async () => {
+    page = await pageOf("past_the_end", { cursor: 12 });
+    for (const cursor of [12, 20, 30]) {
+      page.app.moveTo(cursor);
+      await page.settle();
+      const { model } = page.app;
+      const last = model.lastOfThread(page.app.thread.value, cursor);
+      const row = page.root.querySelector(".pd-line.pd-current .pd-number");
+      expect(row?.textContent).toBe(String(model.lineOf(last)));
+    }
+  });
+
+  it("sets and removes a breakpoint in the gutter", async () => {
+    page = await pageOf("past_the_end", { cursor: 12 });
+    await page.click(".pd-current .pd-dot");
+    expect(page.app.breakpoints.value).toHaveLength(1);
+    expect(page.app.breakpoints.value[0].where).toMatch(/^line=/);
+    expect(page.root.querySelector(".pd-current .pd-dot.pd-set")).not.toBeNull();
+    await page.click(".pd-current .pd-dot");
+    expect(page.app.breakpoints.value).toHaveLength(0);
+  });
+
+  it("runs to a line", async () => {
+    page = await pageOf("elementwise");
+    await page.press("ArrowDown");
+    const line = page.app.model.lineOf(page.app.event);
+    page.app.moveTo(0);
+    await page.settle();
+    const number = [...page.root.querySelectorAll<HTMLElement>("button.pd-number")].find(
+      (one) => one.textContent === String(line),
+    );
+    number?.click();
+    await page.settle();
+    expect(page.app.model.lineOf(page.app.event)).toBe(line);
+  });
+
+  it("shows the listing in step", async () => {
+    page = await pageOf("past_the_end", { cursor: 20 });
+    await page.press("l");
+    const instr =
+      page.app.model.events.instr[page.app.model.lastOfThread(page.app.thread.value, 20)];
+    expect(page.text(".pd-instr.pd-current .pd-number")).toBe(String(instr));
+  });
+
+  it("writes findings below their line, wrapped", async () => {
+    const model = await modelOf("past_the_end");
+    const [finding] = model.findings;
+    const { rows } = rowsOf(model, finding.source, 40);
+    const notes = rows.filter((row) => row.finding === 0);
+    expect(notes.filter((row) => row.head)).toHaveLength(1);
+    expect(notes.every((row) => row.text.length <= 40 || !row.text.includes(" "))).toBe(true);
+    const at = rows.indexOf(notes[0]);
+    expect(rows[at - 1]).toMatchObject({ line: finding.line, finding: -1 });
+    expect(notes.map((row) => row.text).join(" ")).toContain(finding.message);
+  });
+
+  it("counts the other threads on their lines", async () => {
+    const model = await modelOf("hopper_matmul");
+    const cursor = 100;
+    const thread = model.events.thread[cursor - 1];
+    const at = { cursor, thread, launch: 0, block: model.threads.block[thread] };
+    const places = ghosts(model, positionOf(model, thread, cursor)?.source ?? 0, at);
+    expect([...places.values()].some(({ marks, others }) => marks.length + others > 0)).toBe(true);
+  });
+});
+
+describe("small texts", () => {
+  it("wraps at spaces", () => {
+    expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
+    expect(wrap("a_word_that_is_long", 5)).toEqual(["a_word_that_is_long"]);
+  });
+
+  it("writes counts in four characters", () => {
+    expect([0, 7, 999, 1000, 1234, 16384, 2_500_000].map(compact)).toEqual([
+      "",
+      "7",
+      "999",
+      "1k",
+      "1.2k",
+      "16k",
+      "2.5M",
+    ]);
+  });
+});

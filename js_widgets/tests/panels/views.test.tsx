@@ -1,0 +1,245 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { GridView } from "../../src/panels/grid/view";
+import { MemoryView } from "../../src/panels/memory/view";
+import { frameOf, HEAD } from "../../src/panels/threads/frame";
+import { gestures, hit } from "../../src/panels/threads/gestures";
+import { arrowsOf } from "../../src/panels/threads/overlay";
+import { ThreadsView } from "../../src/panels/threads/view";
+import { label } from "../../src/panels/threads/words";
+import { Kind } from "../../src/schema.gen";
+import { App } from "../../src/ui/store";
+import type { Theme } from "../../src/ui/theme";
+import { type Page, pageOf } from "../app";
+import { CASES, modelOf } from "../golden";
+
+const theme = { dark: false, series: [] } as unknown as Theme;
+const appOf = async (name: string, state = {}) => new App(await modelOf(name), state, theme);
+const FRAME = frameOf(1000, 300, true);
+
+describe("the grid", () => {
+  test("selects with the arrows, jumps with a second choice, says what is there", async () => {
+    const app = await appOf("elementwise");
+    const view = new GridView(app);
+    view.picture(400, 300);
+    view.select({ launch: 0, block: 0 });
+    expect(app.cursor.value).toBe(0);
+    view.move(1, 0);
+    expect(app.block.value).toBe(1);
+    view.move(0, 1);
+    expect(app.block.value).toBe(4);
+    expect(app.notice.value).toMatch(/^block \(1, 1\): not started/);
+    view.enter({ launch: 0, block: 4 });
+    expect(app.model.events.block[app.event]).toBe(4);
+    expect(app.model.eventsOfBlock(0, 4)[0]).toBe(app.event);
+    expect(view.label).toMatch(/^Grid of 2 × 3 blocks/);
+  });
+
+  test("finds under the pointer what it has drawn", async () => {
+    const view = new GridView(await appOf("elementwise"));
+    const { facets } = view.picture(400, 300);
+    const { grid, x, y } = facets[0];
+    for (let block = 0; block < grid.blocks; block++) {
+      const place = [
+        x + grid.columns.offsets[grid.column[block]] + 1,
+        y + grid.rows.offsets[grid.row[block]] + 1,
+      ];
+      expect(view.at(place[0], place[1])).toEqual({ launch: 0, block });
+    }
+    expect(view.at(0, 0)).toBeNull();
+  });
+
+  test("cannot show the use of no buffer", async () => {
+    const app = await appOf("elementwise", { grid: { color: "coverage" } });
+    const view = new GridView(app);
+    app.focus({ buffer: -1 });
+    expect(view.color).toBe("state");
+    app.focus({ buffer: 0 });
+    expect(view.color).toBe("coverage");
+    expect(view.keys.length).toBeGreaterThan(0);
+    expect(view.words({ launch: 0, block: 0 })).toMatch(/(reads|writes|does not touch)/);
+  });
+
+  test("states follow the cursor", async () => {
+    const app = await appOf("elementwise");
+    const view = new GridView(app);
+    const before = view.states.value[0].join();
+    app.moveTo(app.model.count);
+    expect(view.states.value[0].join()).not.toBe(before);
+  });
+});
+
+describe("the threads", () => {
+  test.each(CASES)("%s: every event has a lane and is found under its own place", async (name) => {
+    const app = await appOf(name, { timeline: { axis: "event" } });
+    const view = new ThreadsView(app);
+    const { events, count } = app.model;
+    for (let event = 0; event < count; event++) {
+      app.jump(event);
+      const lane = view.laneOf(events.thread[event]);
+      expect(lane).toBeGreaterThanOrEqual(0);
+      const found = hit(view, FRAME, view.xOf(event, FRAME), view.yOf(lane));
+      const at = found?.event ?? -1;
+      expect(Math.abs(view.xOf(at, FRAME) - view.xOf(event, FRAME))).toBeLessThanOrEqual(7.5);
+      expect(view.laneOf(events.thread[at])).toBe(lane);
+    }
+  });
+
+  test("a click jumps to the event under it, one on a name only selects the thread", async () => {
+    const app = await appOf("hopper_matmul");
+    const view = new ThreadsView(app);
+    const hands = gestures(view, { current: FRAME });
+    const press = (x: number, y: number) => {
+      const event = { button: 0, buttons: 0 } as PointerEvent;
+      hands.onDown?.({ x, y, event });
+      hands.onUp?.({ x, y, event });
+      hands.onClick?.({ x, y, event });
+    };
+    const event = app.model.eventsOfThread(view.crew.value.workers[1])[3];
+    const y = view.yOf(view.laneOf(app.model.events.thread[event]));
+    const reached = new Set<number>();
+    for (let i = 0; i < 4; i++) {
+      press(view.xOf(event, FRAME), y);
+      reached.add(app.event);
+      expect(app.model.events.step[app.event]).toBe(app.model.events.step[event]);
+    }
+    expect(reached).toContain(event);
+    app.jump(event);
+    const other = view.crew.value.workers[2];
+    press(60, view.yOf(view.laneOf(other)));
+    expect(app.thread.value).toBe(other);
+    expect(app.event).toBe(event);
+  });
+
+  test("a drag pans and does not click", async () => {
+    const app = await appOf("hopper_matmul");
+    const view = new ThreadsView(app);
+    view.zoom(0.25, view.axis.value.low + 40);
+    const { x0 } = view.window.value;
+    const hands = gestures(view, { current: FRAME });
+    const at = (x: number, buttons: number) => ({
+      x,
+      y: 80,
+      event: {
+        button: 0,
+        buttons,
+        currentTarget: document.body,
+        pointerId: 1,
+      } as unknown as PointerEvent,
+    });
+    hands.onDown?.(at(400, 1));
+    hands.onMove?.(at(300, 1));
+    hands.onUp?.(at(300, 0));
+    hands.onClick?.(at(300, 0));
+    expect(view.window.value.x0).toBeGreaterThan(x0);
+    expect(app.cursor.value).toBe(0);
+  });
+
+  test("the cursor stays in sight; a window of another launch is not kept", async () => {
+    const app = await appOf("launches", { timeline: { launch: 0, x0: 0, x1: 8 } });
+    const view = new ThreadsView(app);
+    view.viewport = 200;
+    const shown = () => view.xOf(app.event, FRAME);
+    for (let cursor = 1; cursor <= app.model.count; cursor++) {
+      app.moveTo(cursor);
+      view.reveal();
+      expect(shown()).toBeGreaterThanOrEqual(FRAME.left - 1);
+      expect(shown()).toBeLessThanOrEqual(FRAME.right + 1);
+      const y = view.yOf(view.laneOf(app.thread.value));
+      expect(y).toBeGreaterThanOrEqual(HEAD);
+      expect(y).toBeLessThanOrEqual(200);
+    }
+  });
+
+  test("rows of agents open and close without losing a lane", async () => {
+    const app = await appOf("hopper_matmul");
+    const view = new ThreadsView(app);
+    const worker = [...view.crew.value.workers].find((t) => view.hasAgents(t))!;
+    const open = view.isOpen(worker);
+    const lanes = view.lanes.value.list.length;
+    view.toggle(worker);
+    expect(view.isOpen(worker)).toBe(!open);
+    expect(view.lanes.value.list.length).not.toBe(lanes);
+    view.toggle(worker);
+    expect(view.lanes.value.list.length).toBe(lanes);
+  });
+
+  test("a wait that is over shows who ended it", async () => {
+    const app = await appOf("ring");
+    const view = new ThreadsView(app);
+    const { kind } = app.model.events;
+    const waits = Array.from({ length: app.model.count }, (_, e) => e).filter(
+      (e) => kind[e] === Kind.WAIT,
+    );
+    expect(waits.length).toBeGreaterThan(0);
+    for (const event of waits) {
+      const sources = arrowsOf(view, event).filter(
+        (one) => app.model.edges.dst[one.edge] === event,
+      );
+      expect(sources.length).toBe(app.model.edgesAt(event, "dst").length);
+    }
+    app.jump(waits[0]);
+    expect(label(view)).toContain(app.model.what(waits[0]));
+  });
+});
+
+describe("the memory", () => {
+  test.each(CASES)("%s: the element's words name its value and its last writer", async (name) => {
+    const app = await appOf(name);
+    const view = new MemoryView(app);
+    for (let cursor = 1; cursor <= app.model.count; cursor += 2) {
+      app.moveTo(cursor);
+      const buffer = app.buffer.value;
+      if (buffer < 0 || app.model.buffers.isSync(buffer) || !view.sheet.value) continue;
+      const place = view.elementAt(0, 0);
+      if (!place) continue;
+      expect(view.cellOf(place)).toEqual([0, 0]);
+      const event = view.writerOf(place);
+      expect(event).toBeLessThan(cursor);
+      expect(view.words(place)).toContain(
+        event >= 0 ? `last write: #${event}` : "not written so far",
+      );
+    }
+  });
+
+  test("the current access is that of the selected buffer only", async () => {
+    const app = await appOf("elementwise");
+    const view = new MemoryView(app);
+    const { kind } = app.model.events;
+    const write = Array.from({ length: app.model.count }, (_, e) => e).find(
+      (e) => kind[e] === Kind.WRITE,
+    )!;
+    app.jump(write);
+    expect(view.access?.how).toBe("write");
+    const other = Array.from({ length: app.model.buffers.count }, (_, b) => b).find(
+      (b) => app.model.buffers.root[b] !== app.model.buffers.root[app.buffer.value],
+    )!;
+    app.focus({ buffer: other });
+    expect(view.access).toBeNull();
+  });
+});
+
+describe("the panels in a page", () => {
+  let page: Page | undefined;
+  afterEach(() => page?.dispose());
+
+  test.each(["grid", "threads", "memory"])(
+    "%s mounts and has a text for those who cannot see it",
+    async (id) => {
+      page = await pageOf("hopper_matmul", {
+        cursor: 60,
+        panel: { bottom: id, left: id, right: id },
+      });
+      const tab = [...page.root.querySelectorAll<HTMLElement>("[role=tab]")].find((one) =>
+        one.textContent?.toLowerCase().startsWith(id),
+      );
+      tab?.click();
+      await page.settle();
+      const labels = [...page.root.querySelectorAll("canvas, [role=listbox]")].map((one) =>
+        one.getAttribute("aria-label"),
+      );
+      expect(labels.join(" ")).toMatch(
+        { grid: /Grid of/, threads: /threads of/, memory: /(Buffers;|float|phase)/ }[id]!,
+      );
+    },
+  );
+});

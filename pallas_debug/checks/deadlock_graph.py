@@ -1,0 +1,116 @@
+"""Who waits for whom: the wait-for graph of a deadlock, as plain data.
+
+An edge goes from a thread that waits to one that could have signalled what it waits for:
+it did so before, or its way on from where it stands leads to a line that would. If no
+thread could, those that ended are the ones to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pallas_debug.ir.flow import reachable
+from pallas_debug.trace.tables import RecordedLaunch
+from pallas_debug.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from pallas_debug.checks.deadlock import Wait
+
+SHOWN = 100
+Sources = Sequence[dict[str, Any]]
+
+
+def graph(
+    trace: Trace,
+    launch: RecordedLaunch,
+    waits: Sequence[Wait],
+    sources_of: Callable[[Wait], Sources],
+) -> dict[str, Any]:
+    """`{"nodes": […], "edges": […]}` over threads; the first waits if there are many."""
+    waiting = {wait.thread: wait for wait in waits}
+    tape = launch.kernel.tape
+    ways = cache(lambda instr: reachable(tape, instr))  # pyright: ignore
+    edges: list[dict[str, Any]] = []
+    for wait in waits[:SHOWN]:
+        edges += _edges(trace, launch, wait, waiting, sources_of(wait), ways)
+    threads = dict.fromkeys([wait.thread for wait in waits[:SHOWN]])
+    threads |= dict.fromkeys(edge["to"] for edge in edges)
+    nodes = [_node(trace, launch, number, waiting.get(number)) for number in threads]
+    return {"nodes": nodes, "edges": edges}
+
+
+def _node(
+    trace: Trace, launch: RecordedLaunch, number: int, wait: Wait | None
+) -> dict[str, Any]:
+    """A thread: what it does, and for what it waits at which line."""
+    node: dict[str, Any] = {"thread": number, "name": trace.threads[number].name}
+    if wait is None:
+        return node | {"state": "ended", "line": 0, "object": "", "needed": 0}
+    return node | {
+        "state": "waits",
+        "line": _line(launch, wait.instr),
+        "object": _name(trace, wait),
+        "needed": wait.needed,
+    }
+
+
+def _edges(
+    trace: Trace,
+    launch: RecordedLaunch,
+    wait: Wait,
+    waiting: dict[int, Wait],
+    sources: Sources,
+    ways: Callable[[int], set[int]],
+) -> list[dict[str, Any]]:
+    edge = {
+        "from": wait.thread,
+        "object": _name(trace, wait),
+        "number": wait.number,
+        "element": wait.element,
+    }
+    if wait.number < 0:
+        line = _line(launch, trace.thread_rows[wait.element].instr)
+        return [edge | {"to": wait.element, "line": line, "state": "waits"}]
+    found: dict[int, dict[str, Any]] = {}
+    for source in sources:
+        line = source["loc"].line if source["loc"] else 0
+        future = [
+            other
+            for other in _companions(trace, wait)
+            if other in waiting and source["instr"] in ways(waiting[other].instr)
+        ]
+        for other in (*source["threads"], *future):
+            state = "waits" if other in waiting else "ended"
+            found.setdefault(other, edge | {"to": other, "line": line, "state": state})
+    if set(found) <= {wait.thread}:
+        for other in _companions(trace, wait):
+            if other not in waiting:
+                found[other] = edge | {"to": other, "line": 0, "state": "ended"}
+    return list(found.values())[:SHOWN]
+
+
+def _companions(trace: Trace, wait: Wait) -> Iterator[int]:
+    """Threads of the program that can reach the object."""
+    own, row = trace.thread_rows[wait.thread], trace.buffer_rows[wait.number]
+    for thread in trace.threads:
+        other = thread.row
+        if other.launch != own.launch or thread.is_agent or thread.kind == "launch":
+            continue
+        in_cluster = own.cluster >= 0 and other.cluster == own.cluster
+        if other.block == own.block or in_cluster or row.block < 0:
+            yield thread.number
+
+
+def _line(launch: RecordedLaunch, instr: int) -> int:
+    loc = launch.kernel.loc_of(instr)
+    return loc.line if loc else 0
+
+
+def _name(trace: Trace, wait: Wait) -> str:
+    """The barrier or semaphore with its element, or the operation that is awaited."""
+    if wait.number < 0:
+        return trace.threads[wait.element].name
+    row = trace.buffer_rows[wait.number]
+    return row.name + (f"[{wait.element}]" if row.shape else "")

@@ -1,0 +1,215 @@
+"""Races in words: what happened, which edge is missing, where to put it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pallas_debug.checks import races
+from pallas_debug.checks.finding import Finding, Severity
+from pallas_debug.checks.races import Fault, Race
+from pallas_debug.trace.events import Event
+from pallas_debug.trace.proxies import NEVER, Engine, proxies
+from pallas_debug.trace.schema import Kind
+from pallas_debug.trace.trace import Trace
+
+CLOCKS = 64  # entries of a vector clock that a finding carries
+VERBS = {Kind.READ: "reads", Kind.WRITE: "writes", Kind.UPDATE: "updates"}
+
+
+def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Finding:
+    """The finding of a race. Its line is the program's where an agent takes part."""
+    first, second = trace.events[race.first], trace.events[race.second]
+    main, other = second, first
+    crossing = race.fault in (Fault.UNCOMMITTED, Fault.UNFENCED)
+    if second.thread.is_agent and not first.thread.is_agent and not crossing:
+        main, other = first, second
+    missing, hint = _missing(trace, race)
+    many = f"; {race.count:,} times" if race.count > 1 else ""
+    return Finding(
+        message=f"{_did(main)}, {_did(other, short=True)}: {missing}{many}",
+        hint=hint,
+        severity=severity,
+        loc=main.loc,
+        other=other.loc,
+        launch=main.launch.number,
+        buffer=main.buffer.name if main.buffer else "",
+        block=main.block,
+        threads=tuple(dict.fromkeys((main.thread.number, other.thread.number))),
+        events=race.events,
+        count=race.count,
+        details={
+            "fault": race.fault.value,
+            "accesses": tuple(_access(trace, event) for event in (main, other)),
+            "clocks": tuple(_clock(trace, event) for event in (main, other)),
+            "missing": missing,
+            "edge": {"from": race.done, "to": race.begun},
+            "add": hint,
+        },
+    )
+
+
+def _did(event: Event, *, short: bool = False) -> str:
+    """`warpgroup 0 of block (1,) writes `smem`[0:64] at line 31`."""
+    thread, buffer, region = event.thread, event.buffer, event.region
+    what = "it" if short else f"`{buffer.name if buffer else '?'}`"
+    text = region.text if region is not None else ""
+    if short:
+        what += f" at {text}" if text else ""
+    else:
+        what += text
+    return f"{thread.name} {VERBS[event.kind]} {what}{_at(event)}"
+
+
+def _at(event: Event) -> str:
+    return f" at line {event.loc.line}" if event.loc else ""
+
+
+def _access(trace: Trace, event: Event) -> dict[str, Any]:
+    """One side of a race as plain data."""
+    return {
+        "event": event.seq,
+        "thread": event.thread.number,
+        "name": event.thread.name,
+        "kind": event.kind.name.lower(),
+        "line": event.loc.line if event.loc else 0,
+        "region": event.region.text if event.region is not None else "",
+        "tick": event.clock,
+    }
+
+
+def _clock(trace: Trace, event: Event) -> dict[int, int]:
+    """The vector clock, the entries of the most recent threads if it is long."""
+    clock = trace.order.clock(event.seq)
+    return dict(sorted(clock.items())[-CLOCKS:])
+
+
+def _missing(trace: Trace, race: Race) -> tuple[str, str]:
+    """What is missing, and what to add where."""
+    first, second = trace.events[race.first], trace.events[race.second]
+    m, n = _line(first), _line(second)
+    if race.fault is Fault.UNCOMMITTED:
+        text = "no `commit_smem` in between makes the store visible to it"
+        return text, f"call `plgpu.commit_smem()` after {m} and before {n}"
+    if race.fault is Fault.UNFENCED:
+        text = "no `commit_smem` orders the two proxies"
+        return text, f"if in doubt, call `plgpu.commit_smem()` between {m} and {n}"
+    text = "nothing orders the two"
+    for advice in ADVICE:
+        hint = advice(trace, race, first, second)
+        if hint:
+            return text, hint
+    return text, f"make {second.thread.name} wait for something that comes after {m}"
+
+
+def _line(event: Event) -> str:
+    return f"line {event.loc.line}" if event.loc else f"event {event.seq}"
+
+
+def _of_parallel(trace: Trace, race: Race, first: Event, second: Event) -> str:
+    if not race.is_parallel:
+        return ""
+    return (
+        "the grid points differ along a dimension that `dimension_semantics` calls "
+        'parallel: call it "arbitrary", or give each of them memory of its own'
+    )
+
+
+def _of_tensor_memory(trace: Trace, race: Race, first: Event, second: Event) -> str:
+    """A load or store of tensor memory that its own thread has not completed."""
+    if first.op not in ("gpu.async_store_tmem", "gpu.async_load_tmem"):
+        return ""
+    if race.done != NEVER and trace.columns.thread[race.done] != first.thread.number:
+        return ""
+    call = "commit_tmem" if first.op == "gpu.async_store_tmem" else "wait_load_tmem"
+    where = f"on {first.thread.name}, before {_line(second)}"
+    return f"call `plgpu.{call}()` after {_line(first)} {where}"
+
+
+def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
+    """An asynchronous operation that is not waited for."""
+    agent = first if first.thread.is_agent else second
+    if not agent.thread.is_agent:
+        return ""
+    if agent is second and _is_issued_after(trace, first, second):
+        return ""
+    n = _line(second if agent is first else first)
+    unit, started = races.engine(trace, agent.seq), _line(agent)
+    if agent.thread.kind == "dma":
+        return f"wait for the copy started at {started} before {n}"
+    if unit is Engine.WGMMA:
+        return f"call `plgpu.wgmma_wait(0)` before {n}"
+    if unit in (Engine.PRODUCT, Engine.TENSOR_COPY):
+        done = "a barrier that it, or `tcgen05_commit_arrive`, arrives at"
+        return f"before {n}, wait for {done} when it is over"
+    barrier = _signalled(trace, agent)
+    if barrier:
+        return f"wait for barrier `{barrier}`, where the copy arrives, before {n}"
+    if "smem_to_gmem" in _issuer(agent):
+        if agent.kind is Kind.READ:
+            call = "`plgpu.wait_smem_to_gmem(0)` (`wait_read_only=True` is enough)"
+        else:
+            call = "`plgpu.wait_smem_to_gmem(0)`, not read-only,"
+        return f"call {call} before {n}, on the thread that started the copy"
+    return f"wait for the operation started at {started} before {n}"
+
+
+def _is_issued_after(trace: Trace, first: Event, second: Event) -> bool:
+    """Whether one access comes before the agent of the other is started."""
+    issue = int(proxies(trace).issue[second.thread.number])
+    return issue > first.seq and trace.columns.thread[issue] != first.thread.number
+
+
+def _issuer(agent: Event) -> str:
+    """Op of the instruction that started an agent."""
+    tape, number = agent.launch.kernel.tape, agent.thread.row.instr
+    return tape[number].op if 0 <= number < len(tape) else ""
+
+
+def _signalled(trace: Trace, agent: Event) -> str:
+    """Name of the barrier that an agent arrives at, or empty."""
+    columns = trace.columns
+    events = columns.of_thread(agent.thread.number)
+    events = events[np.isin(columns.kind[events], (Kind.ARRIVE, Kind.LAND))]
+    return trace.buffer_rows[columns.object[events[0]]].name if len(events) else ""
+
+
+def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
+    """Threads of the program."""
+    a, b = _program(trace, first), _program(trace, second)
+    m, n = _line(first), _line(second)
+    backend = first.launch.backend
+    if backend == "mosaic_gpu" and a.row.block == b.row.block:
+        who = "its thread" if a.number == b.number else a.name
+        return f"wait before {n} for a barrier at which {who} arrives after {m}"
+    if (
+        backend == "mosaic_gpu"
+        and a.row.cluster >= 0
+        and a.row.cluster == b.row.cluster
+    ):
+        return f"wait before {n} for a `plgpu.ClusterBarrier` arrived at after {m}"
+    if backend == "tpu":
+        return f"wait before {n} for a semaphore that {a.name} signals after {m}"
+    return (
+        "blocks of a grid run in any order: let each write a part of its own, use an "
+        "atomic or a semaphore, or split the kernel in two launches"
+    )
+
+
+def _program(trace: Trace, event: Event) -> Any:
+    """The thread of the program behind an event."""
+    thread = event.thread
+    while thread.is_agent and thread.parent >= 0:
+        thread = trace.threads[thread.parent]
+    return thread
+
+
+Advice = Callable[[Trace, Race, Event, Event], str]
+ADVICE: tuple[Advice, ...] = (_of_parallel, _of_tensor_memory, _of_agent, _of_threads)
+
+
+def of_fault(trace: Trace, *faults: Fault) -> tuple[Race, ...]:
+    """The races of a trace with one of these faults."""
+    return tuple(race for race in races.races(trace) if race.fault in faults)

@@ -1,0 +1,99 @@
+"""Record a function or a script, then step through what its kernels did."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Callable
+
+import pallas_debug
+from pallas_debug import arguments as words
+from pallas_debug import errors
+from pallas_debug.cli import codes, output, script, target
+from pallas_debug.cli.prompt import Prompt
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the command's arguments."""
+    parser.add_argument(
+        "-c",
+        "--command",
+        action="append",
+        default=[],
+        metavar="COMMAND",
+        help="a command of the prompt to begin with; may be given several times",
+    )
+    words.add_to(parser.add_argument)
+    parser.add_argument("target", help=f"{target.WANTED}, or a saved trace")
+    parser.add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="...", help="a script's arguments"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Records the target, or loads it, and opens the prompt."""
+    if target.is_trace(arguments.target):
+        output.refuse_words(arguments)
+        session = pallas_debug.Session(pallas_debug.load(arguments.target))
+        return _prompt(session, arguments)
+    path = target.script(arguments.target)
+    if path is not None:
+        return _recorded(lambda: script.run(path, arguments.words), arguments)
+    output.refuse_words(arguments)
+    try:
+        found = target.function(arguments.target)
+    except errors.PallasDebugError:
+        raise
+    except Exception as error:  # of the user's file
+        script.show(error)
+        return codes.SCRIPT_FAILED
+    return _recorded(lambda: script.ending(lambda: target.called(found)), arguments)
+
+
+def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -> int:
+    """Runs something of the user's under a recording, then opens the prompt."""
+    options = words.options(arguments)
+    recording = pallas_debug.recording(options=options)
+    made = recording.__enter__()
+
+    def opened(ending: script.Ending, is_main: bool = True) -> int:
+        error = ending.raised
+        try:
+            recording.__exit__(type(error) if error else None, error, None)
+        except (Exception, KeyboardInterrupt) as stop:  # what stopped it is said
+            codes.show(stop)
+        else:
+            if error is not None:
+                script.show(error)
+        if ending.failed:
+            print(ending, file=sys.stderr)
+        if not made.trace.launches:
+            return _nothing(ending, arguments)
+        return _prompt(pallas_debug.Session(made.trace, options=options), arguments)
+
+    with script.reported_exit(opened):
+        ending = run()
+    return opened(ending)
+
+
+def _nothing(ending: script.Ending, arguments: argparse.Namespace) -> int:
+    """The exit code where there is nothing to step through."""
+    if ending.code == codes.INTERRUPTED:
+        return codes.INTERRUPTED
+    if ending.failed:
+        return codes.SCRIPT_FAILED
+    raise errors.NoLaunch(function=arguments.target)
+
+
+def _prompt(session: pallas_debug.Session, arguments: argparse.Namespace) -> int:
+    """Runs the prompt until the user leaves; the exit code.
+
+    A command that failed counts where nobody sees it: in a script's input.
+    """
+    prompt = Prompt(session, interactive=sys.stdin.isatty())
+    prompt.say(str(session))
+    prompt.cmdqueue.extend(arguments.command)
+    with contextlib.suppress(BrokenPipeError):
+        prompt.run()
+    return codes.USAGE if prompt.failed and not prompt.interactive else codes.CLEAN

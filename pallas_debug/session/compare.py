@@ -1,0 +1,252 @@
+"""`compare`: a kernel against a reference, down to the line that wrote a wrong element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.errors import BadOption
+from pallas_debug.machine.options import Options
+from pallas_debug.session.verbs import trace as record
+from pallas_debug.session.writers import NOBODY, Writer, writers_of
+from pallas_debug.trace.trace import Trace
+
+# Allowed relative and absolute difference by dtype: some units in the last place.
+TOLERANCES: Mapping[str, float] = MappingProxyType(
+    {
+        "float64": 1e-10,
+        "complex128": 1e-10,
+        "float32": 2e-5,
+        "complex64": 2e-5,
+        "float16": 2e-3,
+        "bfloat16": 2e-2,
+    }
+)
+SHORT_FLOAT = 0.15  # float8 and shorter
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Difference:
+    """One output that is not as the reference says.
+
+    Attributes:
+      output: Path of the output in what the function returned; empty for a single one.
+      index: The first wrong element in row-major order.
+      got, expected: The numbers there.
+      tolerance: What was allowed, relative to the expected number and absolutely.
+      wrong, size: How many elements are wrong, of how many.
+      largest: The largest difference.
+      buffer: The kernel's name of the output, empty if no launch wrote this array.
+      event, block, thread, loc: Who wrote the element last; -1, None, empty and None if
+        nobody did or if it was computed outside the kernels.
+      blocks: Grid points that wrote wrong elements, with how many.
+    """
+
+    output: str
+    index: tuple[int, ...]
+    got: Any
+    expected: Any
+    tolerance: float
+    wrong: int
+    size: int
+    largest: float
+    buffer: str = ""
+    event: int = -1
+    block: tuple[int, ...] | None = None
+    thread: str = ""
+    loc: ir.Loc | None = None
+    blocks: Mapping[Any, int] = field(default_factory=lambda: NOBODY)
+
+    def __str__(self) -> str:
+        name = f"`{self.buffer}`" if self.buffer else f"output{self.output or ''}"
+        lines = [
+            f"{name}{list(self.index) if self.index else ''} is {self.got}, "
+            f"expected {self.expected} (allowed {self.tolerance:g}); {self.wrong:,} of "
+            f"{self.size:,} elements are wrong, by up to {self.largest:.3g}"
+        ]
+        if self.event >= 0:
+            where = f" of block {self.block}" if self.block else ""
+            thread = self.thread if "block" in self.thread else f"{self.thread}{where}"
+            lines.append(f"  written by {thread}, event {self.event:,}")
+            if self.loc:
+                text = self.loc.text.strip().partition("\n")[0]
+                lines.append(f"  in {self.loc}:   {text}")
+        elif self.buffer:
+            lines.append("  nobody wrote it")
+        if len(self.blocks) > 1:
+            lines.append(f"  wrong elements come from {len(self.blocks):,} blocks")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Difference at {self.output}{list(self.index)}: {self.wrong:,} wrong>"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Comparison:
+    """What `compare` found; true if every output is as the reference says.
+
+    Attributes:
+      differences: One entry for each output that is not.
+      trace: The recording of the kernel.
+      unfinished: Why the kernel did not end, or empty.
+    """
+
+    differences: tuple[Difference, ...]
+    trace: Trace
+    unfinished: str = ""
+
+    def __bool__(self) -> bool:
+        return not self.differences and not self.unfinished
+
+    def __str__(self) -> str:
+        if self.unfinished:
+            return f"the kernel did not end: {self.unfinished}"
+        if not self.differences:
+            return "every output is as the reference says"
+        return "\n".join(map(str, self.differences))
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {'equal' if self else str(self).splitlines()[0]}>"
+
+
+def compare(
+    kernel: Callable[..., Any],
+    reference: Any,
+    *args: Any,
+    options: Options | None = None,
+    tolerance: float | None = None,
+    **kwargs: Any,
+) -> Comparison:
+    """Records `kernel(*args)` and compares what it returns with a reference.
+
+    Args:
+      kernel: Any JAX function that launches a kernel.
+      reference: A function of the same arguments, or what it would return.
+      *args: The arguments of both.
+      options: As for `trace`.
+      tolerance: Allowed difference, relative and absolute; None: by dtype.
+      **kwargs: Keyword arguments of both.
+
+    Returns:
+      A comparison: true if all outputs agree. Its `differences` name the first wrong
+      element of each output and the block, thread and line that wrote it.
+
+    Example:
+      >>> print(pldb.compare(my_matmul, lambda a, b: a @ b, a, b))
+    """
+    if tolerance is not None and not tolerance >= 0:
+        raise BadOption(
+            option="tolerance",
+            value=tolerance,
+            accepted="a number that is not negative",
+        )
+    recorded = record(kernel, *args, options=options, **kwargs)
+    expected = reference(*args, **kwargs) if callable(reference) else reference
+    ends = [launch.outcome for launch in recorded.launches]
+    bad = [end for end in ends if end.kind not in ("finished", "skipped")]
+    if bad or recorded.outputs is None:
+        why = f"{bad[0].kind}, {bad[0].message}" if bad else "it was stopped"
+        return Comparison(differences=(), trace=recorded, unfinished=why)
+    return Comparison(
+        differences=tuple(_differences(recorded, expected, tolerance)), trace=recorded
+    )
+
+
+def _differences(
+    trace: Trace, expected: Any, tolerance: float | None
+) -> Iterator[Difference]:
+    from pallas_debug.jaxlink.results import leaves
+
+    got, wanted = leaves(trace.outputs), leaves(expected)
+    if len(got) != len(wanted):
+        raise BadOption(
+            option="reference",
+            value=f"{len(wanted)} arrays",
+            accepted=f"as many as the kernel returns: {len(got)}",
+        )
+    for (path, array), (_, want) in zip(got, wanted, strict=True):
+        if array.shape != want.shape:
+            raise BadOption(
+                option="reference",
+                value=f"an array of shape {want.shape}",
+                accepted=f"the shape that the kernel returns: {array.shape}",
+            )
+        allowed = tolerance_of(array, want) if tolerance is None else tolerance
+        wrong, error = _wrong(array, want, allowed)
+        if wrong.any():
+            yield _difference(trace, path, (array, want), (wrong, error, allowed))
+
+
+def tolerance_of(got: np.ndarray, want: np.ndarray) -> float:
+    """What dtypes allow: the coarser of the two decides, integers allow nothing."""
+    return max(_tolerance(got.dtype.name), _tolerance(want.dtype.name))
+
+
+def _tolerance(name: str) -> float:
+    if name in TOLERANCES:
+        return TOLERANCES[name]
+    return SHORT_FLOAT if name.startswith("float") else 0.0
+
+
+def _wrong(
+    got: np.ndarray, want: np.ndarray, allowed: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Elements that differ by more than is allowed, and by how much; NaN equals NaN."""
+    if got.dtype.kind in "biu" and want.dtype.kind in "biu" and not allowed:
+        wrong = got != want
+        return wrong, np.abs(got.astype(np.float64) - want.astype(np.float64))
+    wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
+    a, b = got.astype(wide), want.astype(wide)
+    with np.errstate(all="ignore"):
+        error = np.abs(a - b)
+        close = (error <= allowed + allowed * np.abs(b)) & np.isfinite(b)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return ~(close | same), np.where(same, 0.0, error)
+
+
+def _difference(
+    trace: Trace,
+    path: str,
+    arrays: tuple[np.ndarray, np.ndarray],
+    found: tuple[np.ndarray, np.ndarray, float],
+) -> Difference:
+    (got, want), (wrong, error, allowed) = arrays, found
+    flat = np.flatnonzero(wrong.reshape(-1))
+    first = int(flat[0])
+    known = error[np.isfinite(error)]
+    largest = float(known.max()) if known.size == error.size else math.inf
+    writer, blocks = writers_of(trace, got, flat)
+    return Difference(
+        output=path,
+        index=tuple(int(i) for i in np.unravel_index(first, got.shape)),
+        got=got.reshape(-1)[first],
+        expected=want.reshape(-1)[first],
+        tolerance=allowed,
+        wrong=len(flat),
+        size=got.size,
+        largest=largest,
+        blocks=blocks,
+        **_said(trace, writer),
+    )
+
+
+def _said(trace: Trace, writer: Writer | None) -> dict[str, Any]:
+    """The fields of a difference that say who wrote the element."""
+    if writer is None:
+        return {}
+    if writer.event < 0:
+        return {"buffer": writer.buffer}
+    event = trace.events[writer.event]
+    return {
+        "buffer": writer.buffer,
+        "event": writer.event,
+        "block": event.block,
+        "thread": event.thread.name,
+        "loc": event.loc,
+    }

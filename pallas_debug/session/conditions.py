@@ -1,0 +1,140 @@
+"""Expressions over the user's variables: the `when` of a breakpoint.
+
+Compiled once, evaluated at candidate events only. A name that a thread does not hold at
+an event makes the condition false there; a name that no kernel has is refused at once.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import errors
+from pallas_debug.session.replay import Moment, Replay
+from pallas_debug.session.variables import named, reference, visible
+from pallas_debug.trace import Trace
+
+ACCEPTED = "a Python expression over variables, such as `acc.max() > 3`"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expression:
+    """A compiled expression.
+
+    Attributes:
+      text: As it was written.
+      code: Compiled.
+      names: Those that it asks for.
+    """
+
+    text: str
+    code: CodeType
+    names: frozenset[str]
+
+
+@lru_cache(maxsize=64)
+def expression(text: str) -> Expression:
+    """Compiles an expression; refused if it is none."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+        code = compile(tree, "<when>", "eval")
+    except (SyntaxError, ValueError, RecursionError) as error:
+        said = getattr(error, "msg", str(error))
+        raise errors.BadOption(
+            option="when", value=text, accepted=f"{ACCEPTED} ({said})"
+        ) from None
+    loaded = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    bound = {node.id for node in loaded if isinstance(node.ctx, ast.Store)}
+    bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    names = {node.id for node in loaded} - bound - set(vars(builtins)) - {"np"}
+    return Expression(text=text, code=code, names=frozenset(names))
+
+
+def refuse_unknown(trace: Trace, one: Expression) -> None:
+    """Raises for a name that no kernel of the trace has."""
+    kernels = {id(launch.kernel): launch.kernel for launch in trace.launches}
+    known = {b.name for kernel in kernels.values() for b in named(kernel)}
+    for name in sorted(one.names - known - set(facts(trace, 0) if len(trace) else ())):
+        raise errors.BadOption(option="when", value=name, accepted=tuple(sorted(known)))
+
+
+def facts(trace: Trace, event: int) -> dict[str, Any]:
+    """What is known at an event beside the variables, by name."""
+    row = trace[event]
+    return {
+        "block": row.block,
+        "thread": row.thread.number,
+        "event": event,
+        "value": row.value,
+    }
+
+
+def evaluate(
+    trace: Trace, one: Expression, values: Mapping[str, Any], event: int
+) -> Any:
+    """The value of an expression at an event."""
+    known = {"np": np, **facts(trace, event), **values}
+    try:
+        with np.errstate(all="ignore"):
+            # One namespace: a comprehension inside does not see local names.
+            return eval(one.code, known)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        if isinstance(error, NameError) and error.name in one.names:
+            said = f"NameError: `{error.name}` has no value here"
+        raise errors.ExpressionFailed(
+            expression=one.text, error=said, event=event, loc=trace[event].loc
+        ) from None
+
+
+def is_true(value: Any) -> bool:
+    """An array is true if any of its elements is."""
+    return bool(np.any(value))
+
+
+def holding(
+    trace: Trace, replay: Replay, text: str, events: Sequence[int]
+) -> Iterator[bool]:
+    """For rising events whether an expression is true for each one's thread."""
+    one = expression(text)
+    kernels = {id(la.kernel): la.kernel for la in trace.launches}
+    wanted = one.names & {b.name for k in kernels.values() for b in named(k)}
+    if not wanted:
+        for event in events:
+            yield is_true(evaluate(trace, one, {}, event))
+        return
+    launches = trace.columns.launch[list(events)]
+    for launch in dict.fromkeys(launches.tolist()):
+        mine = [
+            e for e, la in zip(events, launches.tolist(), strict=True) if la == launch
+        ]
+        for event, moment in zip(mine, replay.moments(mine), strict=True):
+            values = _values(trace, replay, event, moment, wanted)
+            yield values is not None and is_true(evaluate(trace, one, values, event))
+
+
+def _values(
+    trace: Trace, replay: Replay, event: int, moment: Moment, wanted: frozenset[str]
+) -> dict[str, Any] | None:
+    """The wanted variables; None if the thread does not hold them all."""
+    kernel = trace[event].launch.kernel
+    if not wanted <= set(visible(kernel, moment)):
+        if not wanted <= {b.name for b in named(kernel)} | set(facts(trace, event)):
+            return None
+        moment = replay.moment(event, int(trace.columns.thread[event]))
+    found: dict[str, Any] = {}
+    for name, binding in visible(kernel, moment).items():
+        if name in wanted:
+            value = moment.registers[binding.register]
+            if binding.is_ref:
+                value = reference(trace, name, value, event + 1).value
+            found[name] = value
+    given = facts(trace, event)
+    return found if wanted <= {*found, *given} else None

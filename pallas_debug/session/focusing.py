@@ -1,0 +1,129 @@
+"""What a session looks at: the focus, and which buffer a name means there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import errors
+from pallas_debug.session import navigation
+from pallas_debug.session.navigation import Focus
+from pallas_debug.trace import Trace, fold
+
+
+class Focusing:
+    """The part of a session that has a place.
+
+    Attributes:
+      trace: What is looked at; never changed.
+      report: What the checks say about it, None if nobody asked.
+      cursor: How many events have happened.
+      looking_at: The focus: thread, block, buffer, launch.
+      previous: The cursor before the last move.
+      listeners: Called when the cursor, the focus or a breakpoint has changed.
+    """
+
+    def __init__(self, trace: Trace, report: Any = None) -> None:
+        self.trace = trace
+        self.report: Any = report
+        self.cursor = 0
+        self.looking_at = Focus()
+        self.previous = 0
+        self.listeners: list[Callable[[], None]] = []
+        if len(trace):
+            self.looking_at = navigation.focus_of(trace, 0, Focus())
+
+    def focus(
+        self,
+        *,
+        device: int | None = None,
+        block: Any = None,
+        thread: Any = None,
+        buffer: Any = None,
+    ) -> Focus:
+        """Looks at a device, a block, a thread or a buffer; the cursor stays.
+
+        Without arguments: says what is looked at. A buffer stays in focus until
+        `buffer=False`.
+        """
+        if buffer is not None:
+            pinned = buffer is not False
+            number = self._buffer(buffer) if pinned else self.looking_at.buffer
+            self.looking_at = replace(self.looking_at, buffer=number, pinned=pinned)
+        if device is not None or block is not None or thread is not None:
+            self._look(device, block, thread)
+        self._tell()
+        return self.looking_at
+
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()
+
+    def _look(self, device: int | None, block: Any, thread: Any) -> None:
+        """Sets thread, block and launch to the first that is meant."""
+        launch = max(self.looking_at.launch, 0)
+        rows = self.trace.thread_rows
+        if thread is not None:
+            events = self.trace.events.where(thread=thread)  # refuses what is unknown
+            number = int(self.trace.columns.thread[events[0]]) if len(events) else -1
+            number = thread if isinstance(thread, int) else number
+            block_number = rows[number].block
+        else:
+            linear = block
+            if block is not None and not isinstance(block, int | np.integer):
+                linear = self.trace.launches[launch].linear(tuple(block))
+            found = [
+                i
+                for i, row in enumerate(rows)
+                if row.launch == launch
+                and linear != -1
+                and (device is None or row.device == device)
+                and (linear is None or row.block == linear)
+            ]
+            cores = [] if found or linear is None else self._visitors(launch, linear)
+            if not found and not cores:
+                shape = self.trace.launches[launch].block_shape
+                accepted = f"a block of {shape} that ran, a device that took part"
+                value = block if block is not None else device
+                raise errors.BadOption(option="focus", value=value, accepted=accepted)
+            number = (found or cores)[0]
+            block_number = rows[number].block if linear is None else int(linear)
+        self.looking_at = replace(
+            self.looking_at,
+            thread=number,
+            block=block_number,
+            launch=rows[number].launch,
+        )
+
+    def _visitors(self, launch: int, block: int) -> list[int]:
+        """Threads that came to a block without belonging to it: cores."""
+        columns = self.trace.columns
+        here = (columns.launch == launch) & (columns.block == block)
+        return np.unique(columns.thread[here]).tolist()
+
+    def _buffer(self, buffer: Any) -> int:
+        """A buffer's row; of several with one name the nearest to the focus."""
+        number = getattr(buffer, "number", buffer)
+        rows, focus = self.trace.buffer_rows, self.looking_at
+        if not isinstance(number, str):
+            return fold.buffer_number(self.trace, buffer)
+        found = [i for i, row in enumerate(rows) if row.name == number]
+        tests: list[Callable[[int], bool]] = [
+            lambda i: rows[i].launch == focus.launch,
+            lambda i: rows[i].block in (focus.block, -1),
+            lambda i: rows[i].thread in (focus.thread, -1),
+            self._is_alive,
+        ]
+        for test in tests:
+            nearer = [i for i in found if test(i)]
+            found = nearer or found
+        if len(found) > 1 and all(self._is_alive(i) for i in found):
+            found = [i for i in found if i == focus.buffer] or found
+        return fold.buffer_number(self.trace, found[0] if found else number)
+
+    def _is_alive(self, buffer: int) -> bool:
+        entry = self.trace.buffers[buffer]
+        return entry.alloc < self.cursor and not 0 <= entry.free < self.cursor

@@ -1,0 +1,306 @@
+"""The session: a cursor over a recording, breakpoints, values, and other runs of it.
+
+The one thing in the package that changes. It moves and remembers; what it answers comes
+from pure functions of the trace, and from executing the launch again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import errors
+from pallas_debug.machine.options import Options
+from pallas_debug.session import attaching, conditions, display, diversion, origin
+from pallas_debug.session.diversion import Diversion, Edit
+from pallas_debug.session.stopping import Stopping
+from pallas_debug.session.variables import Variables, variables, visible
+from pallas_debug.trace import Trace, boxes, fold
+
+SUBSCRIPT = re.compile(r"\s*([^\[\]]+?)\s*(\[.*\])?\s*")
+
+
+class Session(Stopping):
+    """A debugger's session over a recorded run.
+
+    Every command answers with where it stopped and why. Moving never executes anything;
+    variables do: the launch is executed again up to the cursor, which leaves checkpoints
+    that make the next ones quick.
+
+    Attributes:
+      trace: What is looked at; no command changes it.
+      report: What the checks say, None until somebody asks.
+      cursor: How many events have happened; the current one is `cursor - 1`.
+      looking_at: The focus; the method `focus` sets it.
+      breakpoints: In the order in which they were set.
+      runs: Other runs: diversions, schedules, replays.
+    """
+
+    def __init__(
+        self, trace: Trace, report: Any = None, *, options: Options | None = None
+    ) -> None:
+        super().__init__(trace, report, options=options)
+        self.runs: list[Diversion] = []
+        self._shown: Any = None
+        self._seen: dict[tuple[int, int], Variables] = {}
+
+    # -- values --------------------------------------------------------------
+
+    @property
+    def locals(self) -> Variables:
+        """The variables of the focused thread here, by their Python names."""
+        return self.variables()
+
+    def variables(self, thread: int | None = None, at: int | None = None) -> Variables:
+        """Variables of a thread at a cursor; marked where they have just changed."""
+        at = self.cursor if at is None else at
+        number = self.looking_at.thread if thread is None else thread
+        now = self._variables(number, at)
+        if at != self.cursor or not self.previous > 0:
+            return now
+        same = self.trace.columns.launch[[at - 1, self.previous - 1]]
+        return now.marked(
+            self._variables(number, self.previous) if same[0] == same[1] else None
+        )
+
+    def _variables(self, thread: int, at: int) -> Variables:
+        if not 0 < at <= len(self.trace) or thread < 0:
+            return Variables({})
+        key = (thread, at)
+        if key not in self._seen:
+            row = self.trace[at - 1]
+            launch = self.trace.thread_rows[thread].launch
+            if launch != row.launch.number:
+                return Variables({})
+            moment = self.replaying.moment(at - 1, thread)
+            found = variables(self.trace, row.launch.kernel, moment, at)
+            while len(self._seen) > 16:
+                del self._seen[next(iter(self._seen))]
+            self._seen[key] = found
+        return self._seen[key]
+
+    def evaluate(
+        self, expression: str, *, thread: int | None = None, at: int | None = None
+    ) -> Any:
+        """The value of a Python expression over the variables here."""
+        one = conditions.expression(expression)
+        conditions.refuse_unknown(self.trace, one)
+        at = self.cursor if at is None else at
+        if not at:
+            accepted = "it after the first step"
+            raise errors.BadOption(
+                option="expression", value=expression, accepted=accepted
+            )
+        known = self.variables(thread, at) if one.names else {}
+        return conditions.evaluate(self.trace, one, known, at - 1)
+
+    def memory(self, buffer: Any, at: int | None = None) -> fold.Memory:
+        """Contents of a buffer at the cursor: values, and which of them are set."""
+        at = self.cursor if at is None else at
+        return fold.memory(self.trace, self._buffer(buffer), at=at)
+
+    def contents(self, buffer: Any, part: Any = None) -> str:
+        """Contents of a buffer, or of a part of it, at the cursor, in words."""
+        number = self._buffer(buffer)
+        memory = fold.memory(self.trace, number, at=self.cursor)
+        return display.contents(self.trace, number, memory, part)
+
+    def source(self, around: int = display.AROUND) -> str:
+        """The source around the current line."""
+        event = self.cursor - 1
+        loc = self.trace[event].loc if event >= 0 else None
+        if loc is None and self.looking_at.launch >= 0:
+            loc = self.trace.launches[self.looking_at.launch].loc
+        return "\n".join(display.source(loc, around))
+
+    def where(
+        self, thread: int | None = None, *, all: bool = False
+    ) -> display.Stack | display.Stacks:
+        """The stack of the focused thread by scopes and source lines, or of all."""
+        if all:
+            events = display.last_events(self.trace, self.cursor)
+            known = np.flatnonzero(events >= 0).tolist()
+            return display.Stacks(
+                display.stack(self.trace, self.cursor, t) for t in known
+            )
+        number = self.looking_at.thread if thread is None else int(thread)
+        return display.stack(self.trace, self.cursor, number)
+
+    def origin(self, what: Any = None) -> origin.Origin:
+        """Where a value came from, back to arguments, constants and unset memory.
+
+        Args:
+          what: An event, or the name of a variable; the current event by default.
+        """
+        if isinstance(what, str):
+            number = self.looking_at.thread
+            return origin.of_variable(
+                self.trace, self.replaying, self.cursor, number, what
+            )
+        event = self.cursor - 1 if what is None else int(getattr(what, "seq", what))
+        return origin.of_event(self.trace, self.replaying, event)
+
+    # -- other runs ----------------------------------------------------------
+
+    def divert(
+        self,
+        name: Any,
+        value: Any,
+        at: int | None = None,
+        *,
+        part: Any = None,
+        thread: int | None = None,
+    ) -> Diversion:
+        """Another run, in which a variable or memory has another value from here on.
+
+        Args:
+          name: A variable, a buffer, or a part of one: `"acc[0:4, 2]"`.
+          value: What it is to be.
+          at: The cursor at which it changes; here by default.
+          part: The part, if the name does not say it.
+          thread: Whose variable; the focused thread's by default.
+        """
+        at = self.cursor if at is None else at
+        if not 0 < at <= len(self.trace):
+            accepted = f"1 … {len(self.trace)}: after an event"
+            raise errors.BadOption(option="at", value=at, accepted=accepted)
+        launch = int(self.trace.columns.launch[at - 1])
+        if thread is None:
+            mine = self.looking_at.launch == launch
+            own = int(self.trace.columns.thread[at - 1])
+            thread = self.looking_at.thread if mine else own
+        edit, what = self._edit(name, part, value, at, thread)
+        step = self.replaying.steps(at - 1)[1]
+        shown = np.array2string(np.asarray(value), threshold=4, edgeitems=1)
+        label = f"what if {what}={' '.join(shown.split())} at #{at - 1}"
+        made = diversion.diverted(self.trace, self.replaying, launch, step, edit)
+        return self._run(label, launch, made)
+
+    def interleave(self, seed: int) -> Diversion:
+        """Another run, in which threads take turns at random, the same for a seed."""
+        launch = max(self.looking_at.launch, 0)
+        chosen = replace(
+            self.replaying.options(launch), policy="random", seed=int(seed)
+        )
+        made = diversion.scheduled(self.trace, self.replaying, launch, options=chosen)
+        return self._run(f"seed {seed}", launch, made)
+
+    def replay(self, finding: Any) -> Diversion:
+        """Another run, under the schedule that a finding carries."""
+        if isinstance(finding, int):
+            finding = self.judged().findings[finding]
+        schedule = finding.details.get("schedule")
+        if schedule is None:
+            accepted = "a finding whose details have a `schedule`"
+            raise errors.BadOption(option="finding", value=finding, accepted=accepted)
+        launch = max(finding.launch, 0)
+        chosen = diversion.threads_of(schedule, launch)
+        made = diversion.scheduled(self.trace, self.replaying, launch, choices=chosen)
+        return self._run(f"schedule of {finding.code}", launch, made)
+
+    def open(self, run: int | Diversion) -> Session:
+        """A session over another run, at the place where it begins to differ."""
+        if isinstance(run, int):
+            if not 1 <= run <= len(self.runs):
+                accepted = (
+                    f"1 … {len(self.runs)}" if self.runs else "none: no other run"
+                )
+                raise errors.BadOption(option="run", value=run, accepted=accepted)
+            run = self.runs[run - 1]
+        made = Session(run.trace, options=run.timeline.options)
+        made.replaying.use(0, run.timeline)
+        made._go(run.cursor)
+        return made
+
+    def attach(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        """Gives a session over a loaded trace the function that was recorded.
+
+        It is run and recorded again; its kernels must do what the recorded ones did.
+        """
+        options = self.replaying.options(0)
+        sources = attaching.sources(self.trace, fn, args, kwargs, options)
+        self.replaying.attach(sources)
+
+    def _run(self, label: str, launch: int, made: tuple[Trace, int, Any]) -> Diversion:
+        trace, cursor, timeline = made
+        one = Diversion(
+            number=len(self.runs) + 1,
+            label=label,
+            trace=trace,
+            launch=launch,
+            cursor=cursor,
+            timeline=timeline,
+        )
+        self.runs.append(one)
+        return one
+
+    def _edit(
+        self, name: Any, part: Any, value: Any, at: int, thread: int
+    ) -> tuple[Edit, str]:
+        """What to set where, and its name: a variable's register, else memory."""
+        word = name
+        if isinstance(name, str) and (found := SUBSCRIPT.fullmatch(name)):
+            word, written = found.groups()
+            part = written if part is None else part
+        box = () if part is None else boxes.box_of(part)
+        if not isinstance(word, str):
+            edit = self._memory_edit(word, box, value, thread)
+            word = self.trace.buffer_rows[edit.buffer].name
+            return edit, f"{word}{boxes.text_of(box) if box else ''}"
+        what = f"{word}{boxes.text_of(box) if box else ''}"
+        moment = self.replaying.moment(at - 1, thread)
+        binding = visible(self.trace[at - 1].launch.kernel, moment).get(word)
+        if binding is None:
+            return self._memory_edit(word, box, value, thread), what
+        held = moment.registers[binding.register]
+        if binding.is_ref:
+            buffer = int(getattr(held, "buffer", held))
+            return self._memory_edit(buffer, box, value, thread), what
+        if binding.register not in self.replaying.needed(at - 1, thread):
+            accepted = "a variable that the thread still reads, which this one is not"
+            raise errors.BadOption(option="name", value=word, accepted=accepted)
+        made = diversion.edited(held, box, value, word)
+        return Edit(register=binding.register, thread=thread, value=made), what
+
+    def _memory_edit(
+        self, buffer: Any, box: boxes.Box, value: Any, thread: int
+    ) -> Edit:
+        number = self._buffer(buffer)
+        row = self.trace.buffer_rows[number]
+        unset = np.zeros(row.shape, fold.memory(self.trace, number).values.dtype)
+        part = diversion.part_of(unset, box, row.name)
+        fitting = diversion.value_like(value, part, row.name)
+        return Edit(buffer=number, box=box, value=fitting, thread=thread)
+
+    # -- showing -------------------------------------------------------------
+
+    def __str__(self) -> str:
+        runs = [repr(one) for one in self.runs]
+        return display.whole(self.trace, self.cursor, self.looking_at, runs)
+
+    def __repr__(self) -> str:
+        return f"<Session: {display.position(self.trace, self.cursor)}>"
+
+    def widget(self, **options: Any) -> Any:
+        """The viewer as a notebook widget; it and this session follow each other.
+
+        Args:
+          options: As for `trace.viewer`: `title`, `values_bytes`.
+        """
+        from pallas_debug.session.requests import connected
+
+        return connected(self, **options)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget where there can be one, else the position in words."""
+        from pallas_debug import views
+
+        if not views.has_widgets():
+            return {"text/plain": str(self)}
+        if self._shown is None:
+            self._shown = self.widget()
+        return self._shown._repr_mimebundle_(**options)

@@ -1,0 +1,68 @@
+"""What notebooks show of traces and reports: the views, entered where the trace looks.
+
+Importing this module registers the displays; nothing is drawn before it is asked for.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from pallas_debug.checks import Report, run_checks
+from pallas_debug.checks.check import CHECKS
+from pallas_debug.trace import Trace, showing
+
+
+def judged(trace: Trace) -> Report:
+    """The report of all checks about a trace, made once."""
+    kept = trace.caches.get("report")
+    if kept is None or kept[0] != CHECKS.edits:
+        kept = trace.caches["report"] = CHECKS.edits, run_checks(trace)
+    return kept[1]
+
+
+@showing.SHOWS.register(showing.TRACE)
+def trace_bundle(trace: Trace) -> dict[str, str]:
+    """The summary of a trace, as text and as HTML without a script."""
+    from pallas_debug import views
+
+    report = judged(trace)
+    return {
+        "text/plain": views.summary(trace, report),
+        "text/html": views.html_summary(trace, report),
+    }
+
+
+@showing.SHOWS.register(showing.REPORT)
+def report_bundle(report: Report) -> dict[str, str]:
+    """The findings of a report."""
+    from pallas_debug import views
+
+    return {
+        "text/plain": views.findings(report),
+        "text/html": views.html_findings(report),
+    }
+
+
+@showing.SHOWS.register(showing.PAGE)
+def trace_page(
+    trace: Trace, path: str | os.PathLike[str] | None, **options: Any
+) -> str | None:
+    """The viewer as a page: its text, or written to a file."""
+    from pallas_debug import views
+
+    text = views.page(trace, options.pop("report", None) or judged(trace), **options)
+    if path is None:
+        return text
+    Path(path).write_text(text, encoding="utf-8")
+    return None
+
+
+@showing.SHOWS.register(showing.VIEWER)
+def trace_viewer(trace: Trace, **options: Any) -> Any:
+    """The viewer as a notebook widget, with a session behind it."""
+    from pallas_debug.session.session import Session
+
+    report = options.pop("report", None) or judged(trace)
+    return Session(trace, report).widget(**options)

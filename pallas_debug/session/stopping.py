@@ -1,0 +1,182 @@
+"""The part of a session that stops: breakpoints, watchpoints, and the search for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pallas_debug import errors
+from pallas_debug.machine.options import Options
+from pallas_debug.session import breakpoints, conditions
+from pallas_debug.session.breakpoints import WATCHED, Breakpoint, conditions_of
+from pallas_debug.session.moves import NOTHING, Moves
+from pallas_debug.session.replay import Replay
+from pallas_debug.session.stops import Stop
+from pallas_debug.trace import Trace, boxes, wording
+
+
+class Stopping(Moves):
+    """Moves that breakpoints end.
+
+    Attributes:
+      breakpoints: In the order in which they were set.
+      replaying: Executes the launches again, for what the trace does not hold.
+    """
+
+    def __init__(
+        self, trace: Trace, report: Any = None, *, options: Options | None = None
+    ) -> None:
+        super().__init__(trace, report)
+        self.breakpoints: list[Breakpoint] = []
+        self.replaying = Replay(trace, options)
+        self._set = 0
+
+    def find(self, text: str = "", /, **given: Any) -> np.ndarray:
+        """Events that meet conditions: those of `trace.events.where`, and `finding`.
+
+        The conditions may also be the text that stands between the parentheses.
+        """
+        given = {**conditions_of(text), **given}
+        if "finding" in given:
+            self.judged()
+        return breakpoints.find(self.trace, self.report, given)
+
+    def break_at(
+        self,
+        text: str = "",
+        /,
+        *,
+        when: str = "",
+        label: str = "",
+        enabled: bool = True,
+        **where: Any,
+    ) -> Breakpoint:
+        """Sets a breakpoint.
+
+        Args:
+          when: A Python expression over the thread's variables, e.g. `"acc.max() > 3"`.
+          label: A name for the list.
+          enabled: Whether it stops anybody yet.
+          text: The conditions as text.
+          where: Conditions on the event, e.g. `line=41, block=(0, 0), nan=True`.
+        """
+        where = {**conditions_of(text), **where}
+        return self.add(
+            Breakpoint(
+                id=0,
+                where=wording.text_of(where),
+                when=when,
+                label=label,
+                enabled=enabled,
+            )
+        )
+
+    def watch(
+        self,
+        buffer: Any,
+        region: Any = None,
+        *,
+        on: str = "write",
+        when: str = "",
+        label: str = "",
+    ) -> Breakpoint:
+        """Stops where a part of a buffer is touched.
+
+        Args:
+          buffer: Name or number.
+          region: The part: `[0, 1]`, `np.s_[0:4, 2]` or `"[0:4, 2]"`; None: all of it.
+          on: `write`, `read`, or `change`: a write that makes a difference.
+          when: As for `break_at`.
+          label: As for `break_at`.
+        """
+        if on not in WATCHED:
+            raise errors.BadOption(option="on", value=on, accepted=tuple(WATCHED))
+        where: dict[str, Any] = {"kind": WATCHED[on]}
+        where["buffer"] = getattr(buffer, "number", buffer)
+        if region is not None:
+            where["region"] = boxes.text_of(boxes.box_of(region))
+        text = wording.text_of(where)
+        change = on == "change"
+        return self.add(
+            Breakpoint(id=0, where=text, when=when, label=label, change=change)
+        )
+
+    def add(self, one: Breakpoint) -> Breakpoint:
+        """Adds a breakpoint; what it asks for is checked now."""
+        self.find(one.where)
+        if one.when:
+            conditions.refuse_unknown(self.trace, conditions.expression(one.when))
+        self._set = max([self._set, *(held.id for held in self.breakpoints)])
+        made = replace(one, id=one.id or self._set + 1)
+        self._set = max(self._set, made.id)
+        self.breakpoints.append(made)
+        self._tell()
+        return made
+
+    def delete(self, breakpoint: int | Breakpoint | None = None) -> None:
+        """Deletes a breakpoint, or all."""
+        self._change(breakpoint, lambda one: None)
+
+    def enable(self, breakpoint: int | Breakpoint | None = None) -> None:
+        """Enables a breakpoint, or all."""
+        self._change(breakpoint, lambda one: replace(one, enabled=True))
+
+    def disable(self, breakpoint: int | Breakpoint | None = None) -> None:
+        """Disables a breakpoint, or all; it stays in the list."""
+        self._change(breakpoint, lambda one: replace(one, enabled=False))
+
+    def _change(
+        self, wanted: Any, change: Callable[[Breakpoint], Breakpoint | None]
+    ) -> None:
+        number = getattr(wanted, "id", wanted)
+        known = [one.id for one in self.breakpoints]
+        if number is not None and number not in known:
+            accepted = known or "none: there is no breakpoint"
+            raise errors.BadOption(option="breakpoint", value=number, accepted=accepted)
+        made = [
+            change(one) if number in (None, one.id) else one for one in self.breakpoints
+        ]
+        self.breakpoints[:] = [one for one in made if one is not None]
+        self._tell()
+
+    def continue_(self) -> Stop:
+        """To the next event at which a breakpoint stops, or to the end."""
+        return self._search(backwards=False)
+
+    def reverse_continue(self) -> Stop:
+        """To the previous event at which a breakpoint stops, or to the beginning."""
+        return self._search(backwards=True)
+
+    def hit(
+        self, cursor: int, given: Sequence[Breakpoint], *, backwards: bool = False
+    ) -> breakpoints.Hit | None:
+        """Where the next or previous stop is, seen from a cursor."""
+        enabled = [(one, self.find(one.where)) for one in given if one.enabled]
+        return breakpoints.search(enabled, cursor, self._holds, backwards=backwards)
+
+    def _search(self, *, backwards: bool) -> Stop:
+        hit = self.hit(self.cursor, self.breakpoints, backwards=backwards)
+        if hit is not None:
+            return self._go(
+                hit.event + 1, f"breakpoint {hit.breakpoint}", hit.breakpoint
+            )
+        word = "beginning" if backwards else "end"
+        edge = 0 if backwards else len(self.trace)
+        why = f"{NOTHING}: no breakpoint stops before the {word}"
+        return self._stay(why) if self.cursor == edge else self._go(edge, why)
+
+    def _holds(self, one: Breakpoint, events: Sequence[int]) -> Iterator[bool]:
+        differ = breakpoints.changes(self.trace, one.where, events)
+        left = (
+            [e for e, d in zip(events, differ, strict=True) if d]
+            if one.change
+            else events
+        )
+        held = conditions.holding(self.trace, self.replaying, one.when, left)
+        true = (
+            {e for e, h in zip(left, held, strict=True) if h} if one.when else set(left)
+        )
+        return (event in true for event in events)

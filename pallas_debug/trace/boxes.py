@@ -1,0 +1,133 @@
+"""A part of a buffer as a person writes it, `[0:4, 2]`, and which regions touch it.
+
+Exact for strided boxes, masks and sets of elements; nothing outside the buffer counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pallas_debug import errors
+from pallas_debug.trace.schema import RegionKind
+
+if TYPE_CHECKING:
+    from pallas_debug.trace.trace import Trace
+
+Box = tuple[int | slice, ...]
+Extents = tuple[tuple[int, int], ...]  # first and one past the last, by dimension
+
+ACCEPTED = 'a subscript such as "[0:4, 2]": numbers, `a:b` and `:`'
+_DIMENSION = re.compile(r"(-?\d+)|(-?\d+)?\s*:\s*(-?\d+)?")
+
+
+def box_of(value: Any) -> Box:
+    """A box from its text, an int, a slice, or several of these."""
+    if isinstance(value, str):
+        return _parsed(value)
+    dims = (value,) if _is_dimension(value) else value
+    if not isinstance(dims, Iterable) or not all(map(_is_dimension, dims := [*dims])):
+        raise _refused(value)
+    return tuple(d if isinstance(d, slice) else int(d) for d in dims)
+
+
+def _is_dimension(value: Any) -> bool:
+    if isinstance(value, slice):
+        return value.step in (None, 1)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _parsed(text: str) -> Box:
+    inner = text.strip()
+    if inner[:1] == "[" and inner[-1:] == "]":
+        inner = inner[1:-1]
+    dims: list[int | slice] = []
+    for part in inner.split(",") if inner.strip() else ():
+        found = _DIMENSION.fullmatch(part.strip())
+        if found is None:
+            raise _refused(text)
+        number, start, stop = found.groups()
+        if number is not None:
+            dims.append(int(number))
+        else:
+            dims.append(slice(*(None if n is None else int(n) for n in (start, stop))))
+    return tuple(dims)
+
+
+def _refused(value: Any) -> errors.BadOption:
+    return errors.BadOption(option="region", value=value, accepted=ACCEPTED)
+
+
+def text_of(box: Box) -> str:
+    """The box as it is written: `[0:4, 2]`."""
+    words = [
+        f"{'' if d.start is None else d.start}:{'' if d.stop is None else d.stop}"
+        if isinstance(d, slice)
+        else str(d)
+        for d in box
+    ]
+    return f"[{', '.join(words)}]"
+
+
+def extents(box: Box, shape: Sequence[int]) -> Extents | None:
+    """The box inside a buffer of this shape; None if it has more dimensions.
+
+    Dimensions that are not named are whole; negative numbers count from the end.
+    """
+    if len(box) > len(shape):
+        return None
+    found: list[tuple[int, int]] = []
+    for dim, size in zip(box, shape, strict=False):
+        if isinstance(dim, slice):
+            start, stop, _ = dim.indices(size)
+        else:
+            start = dim + size if dim < 0 else dim
+            stop = start + 1
+        found.append((max(start, 0), min(stop, size)))
+    return (*found, *((0, size) for size in shape[len(box) :]))
+
+
+def touching(
+    trace: Trace, rows: np.ndarray, shape: Sequence[int], box: Extents
+) -> np.ndarray:
+    """Which rows of the regions table touch a box of a buffer of this shape."""
+    result = np.zeros(len(rows), bool)
+    known = np.flatnonzero(rows >= 0)
+    if any(start >= stop for start, stop in box) or not len(known):
+        return result
+    kinds = trace.regions.kind[rows[known]]
+    for number in known[kinds != RegionKind.BOX]:
+        result[number] = _touches(trace, int(rows[number]), shape, box)
+    boxes = known[kinds == RegionKind.BOX]
+    lengths = np.diff(trace.regions.offsets)[rows[boxes]]
+    boxes = boxes[lengths == 1 + 3 * len(shape)]
+    spans = trace.regions.spans(rows[boxes], len(shape))
+    result[boxes] = _overlapping(spans, box)
+    return result
+
+
+def _overlapping(spans: np.ndarray, box: Extents) -> np.ndarray:
+    """For each box whether one of its elements lies in the extents."""
+    result = np.ones(len(spans), bool)
+    for (low, high), span in zip(box, np.moveaxis(spans, 1, 0), strict=True):
+        start, size, stride = span[:, 0], span[:, 1], np.maximum(span[:, 2], 1)
+        first = np.maximum(-((start - low) // stride), 0)  # the first one from low on
+        result &= (first < size) & (start + first * stride < high)
+    return result
+
+
+def _touches(trace: Trace, row: int, shape: Sequence[int], box: Extents) -> bool:
+    region = trace.region(row)
+    numbers = region.flat(tuple(shape))
+    if not len(numbers):
+        return False
+    if not shape:
+        return True
+    places = np.unravel_index(numbers, tuple(shape))
+    inside = np.ones(len(numbers), bool)
+    for place, (low, high) in zip(places, box, strict=True):
+        inside &= (place >= low) & (place < high)
+    return bool(inside.any())

@@ -1,0 +1,62 @@
+"""What the magics show: a live viewer in a notebook, a page, text, or the summary."""
+
+import types
+
+import numpy as np
+import pytest
+from helpers import TraceBuilder
+
+pytest.importorskip("IPython")
+
+import pallas_debug as pldb
+from pallas_debug import views
+from pallas_debug.magic import display
+from pallas_debug.views import scripts
+
+TERMINAL = types.SimpleNamespace()
+NOTEBOOK = types.SimpleNamespace(kernel=object())
+
+
+@pytest.fixture
+def trace():
+    b = TraceBuilder(grid=(1,), name="k")
+    t = b.thread("warpgroup", block=0)
+    t.read(b.buffer("x", (4,), initial=np.zeros(4, np.float32)), [(2, 4)])
+    return b.close()
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """Whether the viewer's scripts are there does not matter here."""
+    monkeypatch.setattr(views, "has_widgets", lambda: True)
+    monkeypatch.setattr(scripts, "script", lambda name: "/* script */")
+
+
+def test_notebook_shows_a_live_session(trace, built):
+    shown = display.shown(trace, NOTEBOOK)
+    assert isinstance(shown, pldb.Session)
+    assert shown.trace is trace
+    mine = pldb.debug(trace)
+    assert display.shown(trace, NOTEBOOK, session=mine) is mine
+
+
+def test_terminal_and_an_installation_without_widgets_show_the_summary(
+    trace, monkeypatch
+):
+    assert display.shown(trace, TERMINAL) is trace
+    monkeypatch.setattr(views, "has_widgets", lambda: False)
+    assert display.shown(trace, NOTEBOOK) is trace
+
+
+def test_static_shows_the_page(trace, built):
+    data = display.shown(trace, TERMINAL, static=True)._repr_mimebundle_()
+    report = pldb.check(trace)
+    assert data["text/html"] == views.fragment(trace, report)
+    assert data["text/plain"] == views.summary(trace, report)
+
+
+def test_text_shows_text_only(trace):
+    shown = display.shown(trace, NOTEBOOK, text=True)
+    assert repr(shown) == views.summary(trace, pldb.check(trace))
+    assert not hasattr(shown, "_repr_html_")
+    assert not hasattr(shown, "_repr_mimebundle_")

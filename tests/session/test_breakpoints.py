@@ -1,0 +1,197 @@
+"""The search for breakpoints against a look at every event."""
+
+import numpy as np
+import pytest
+from helpers import TraceBuilder
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trace_strategies import memory_traces
+
+from pallas_debug.checks import Finding, Report
+from pallas_debug.errors import BadOption
+from pallas_debug.session import Session, breakpoints
+from pallas_debug.session.breakpoints import Breakpoint, Hit
+from pallas_debug.trace import fold
+
+WHERE = [
+    'kind="write"',
+    'buffer="x", kind=("write", "update")',
+    'region="[1:3, 2]"',
+    "line=2",
+    "nan=False, line=3",
+    "",
+]
+
+
+def naive(trace, ones, cursor, test, backwards):
+    """The nearest event, looking at one after another."""
+    way = range(cursor, len(trace))
+    if backwards:
+        way = range(cursor - 2, -1, -1)
+    for event in way:
+        for one in ones:
+            found = trace.events.where(**breakpoints.conditions_of(one.where))
+            if event in found and (one.is_plain or test(event)):
+                return event
+    return None
+
+
+@settings(max_examples=150, deadline=None)
+@given(trace=memory_traces(), data=st.data())
+def test_search_finds_the_nearest_event_that_holds(trace, data):
+    ones = [
+        Breakpoint(id=i, where=data.draw(st.sampled_from(WHERE)), when="x" * (i % 2))
+        for i in range(data.draw(st.integers(0, 3)))
+    ]
+    true = data.draw(st.sets(st.integers(0, len(trace))))
+    cursor = data.draw(st.integers(0, len(trace)))
+    backwards = data.draw(st.booleans())
+    candidates = [
+        (one, trace.events.where(**breakpoints.conditions_of(one.where)))
+        for one in ones
+    ]
+    asked = []
+
+    def holds(one, events):
+        assert list(events) == sorted(events)
+        asked.extend(events)
+        return [event in true for event in events]
+
+    kept, breakpoints.SOME = breakpoints.SOME, data.draw(st.integers(1, 3))
+    try:
+        hit = breakpoints.search(candidates, cursor, holds, backwards=backwards)
+    finally:
+        breakpoints.SOME = kept
+    expected = naive(trace, ones, cursor, lambda event: event in true, backwards)
+    assert (hit and hit.event) == expected
+    outside = [e for e in asked if not (e < cursor - 1 if backwards else e >= cursor)]
+    assert not outside
+
+
+@settings(max_examples=100, deadline=None)
+@given(trace=memory_traces(), data=st.data())
+def test_a_change_is_a_difference_of_the_folds(trace, data):
+    where = data.draw(
+        st.sampled_from(
+            ['kind=("write", "update")', 'kind="write", region="[1:3, 2]", buffer="a"']
+        )
+    )
+    events = trace.events.where(**breakpoints.conditions_of(where)).tolist()
+    events = events[data.draw(st.integers(0, 3)) :]
+    part = np.s_[1:3, 2] if "region" in where else np.s_[:]
+    expected = []
+    for event in events:
+        number = int(trace.columns.object[event])
+        before, after = (fold.memory(trace, number, at=event + i) for i in range(2))
+        pairs = zip(before, after, strict=True)
+        expected.append(any((a[part] != b[part]).any() for a, b in pairs))
+    assert list(breakpoints.changes(trace, where, events)) == expected
+
+
+def writes(*values):
+    """One thread that writes values one after the other, each on a line of its own."""
+    b = TraceBuilder(grid=(1,))
+    x = b.buffer("x", (4,), initial=np.zeros(4, np.float32))
+    t = b.thread("warpgroup", block=0)
+    for line, value in enumerate(values, 1):
+        t.write(x, [(1, 2)], np.full(2, value, np.float32), line=line)
+        t.read(x, [(0, 4)], line=line)
+    return b.close()
+
+
+def test_commands_stop_where_the_breakpoints_say():
+    session = Session(writes(1, 1, 2))
+    one = session.break_at(line=2, label="here")
+    two = session.watch("x", [1], on="change")
+    assert (one.id, two.id) == (1, 2)
+    assert str(one) == "1: here: line=2"
+    stops = [session.continue_() for _ in range(6)]
+    assert [stop.cursor for stop in stops] == [1, 3, 4, 5, 6, 6]
+    assert [stop.breakpoint and stop.breakpoint.id for stop in stops[:4]] == [
+        2,
+        1,
+        1,
+        2,
+    ]
+    assert "nothing further" in str(stops[-1])
+    assert not stops[-1].moved
+    back = [session.reverse_continue().cursor for _ in range(6)]
+    assert back == [5, 4, 3, 1, 0, 0]
+
+
+def test_breakpoints_are_disabled_enabled_and_deleted():
+    session = Session(writes(1, 2))
+    one, two = session.break_at(line=1), session.break_at("line=2")
+    session.disable(one)
+    assert [b.enabled for b in session.breakpoints] == [False, True]
+    assert session.continue_().cursor == 3
+    session.enable()
+    session.delete(two.id)
+    assert [b.id for b in session.breakpoints] == [1]
+    assert session.break_at(line=2).id == 3
+    session.delete()
+    assert not session.breakpoints
+    with pytest.raises(BadOption, match="there is no breakpoint"):
+        session.delete(7)
+
+
+def test_watchpoint_of_reads_of_a_part():
+    session = Session(writes(1, 2))
+    session.watch("x", np.s_[0:1], on="read")
+    assert session.continue_().cursor == 2
+    session.watch("x", "[3]")
+    assert session.continue_().cursor == 4
+    with pytest.raises(BadOption, match="`write`, `read` or `change`"):
+        session.watch("x", on="writes")
+
+
+def test_breakpoint_on_findings():
+    report = Report(
+        findings=(
+            Finding(message="a", code="PD101", name="out", events=(1, 3)),
+            Finding(message="b", code="PD201", name="race", events=(2,)),
+        )
+    )
+    session = Session(writes(1, 2), report)
+    assert session.find(finding=True).tolist() == [1, 2, 3]
+    assert session.find('finding="PD101"').tolist() == [1, 3]
+    assert session.find(finding="race", kind="write").tolist() == [2]
+    session.break_at(finding="PD201")
+    assert session.continue_().cursor == 3
+    with pytest.raises(BadOption, match="PD101"):
+        session.break_at(finding="PD102")
+    assert [session.next_finding().cursor for _ in range(2)] == [4, 4]
+    assert "PD101 out: a" in str(session.jump(0)) + str(session.next_finding())
+    assert session.prev_finding().moved is False
+
+
+def test_wrong_conditions_are_refused_when_they_are_set():
+    session = Session(writes(1))
+    for text in ("lines=3", 'buffer="z"', 'region="x"', "line=", "import os"):
+        with pytest.raises(BadOption):
+            session.break_at(text)
+    with pytest.raises(BadOption, match="when"):
+        session.break_at(line=1, when="x >")
+    assert not session.breakpoints
+
+
+def test_breakpoint_is_plain_data():
+    one = Breakpoint(id=3, where="line=41", when="acc > 3", label="here")
+    data = one.to_json()
+    assert data == {
+        "id": 3,
+        "where": "line=41",
+        "when": "acc > 3",
+        "enabled": True,
+        "label": "here",
+    }
+    assert Breakpoint.from_json(data) == one
+    watch = Breakpoint(id=1, where="", change=True)
+    assert Breakpoint.from_json(watch.to_json()) == watch
+    assert Breakpoint.from_json({"where": "line=1"}).enabled
+
+
+def test_hit_of_two_breakpoints_is_the_first_ones():
+    ones = [Breakpoint(id=1, where=""), Breakpoint(id=2, where="")]
+    candidates = [(one, np.array([4, 9])) for one in ones]
+    assert breakpoints.search(candidates, 0, lambda *_: []) == Hit(4, ones[0])

@@ -1,0 +1,136 @@
+"""Variables at events: the values that the user's Python has there."""
+
+import numpy as np
+import pytest
+from session import jax_kernels
+from session.jax_kernels import rows
+
+import pallas_debug as pldb
+from pallas_debug import errors
+from pallas_debug.session import Session
+from pallas_debug.trace import dumps, loads
+
+
+@pytest.fixture(scope="module")
+def summed():
+    return pldb.trace(jax_kernels.running_sum, rows())
+
+
+def at_write(session, number):
+    session.jump(int(session.find(kind="write", buffer="o_ref")[number]))
+    return session.locals
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_variables_of_a_loop_have_the_turns_values(summed, order):
+    session = Session(summed)
+    for turn in order:
+        found = at_write(session, turn)
+        np.testing.assert_array_equal(found["row"], rows()[turn])
+        np.testing.assert_array_equal(found["acc"], rows()[: turn + 1].sum(0))
+        np.testing.assert_array_equal(found["o_ref"][turn], found["acc"])
+        np.testing.assert_array_equal(found["x_ref"], rows())
+
+
+def test_unset_memory_is_what_a_kernel_reads(summed):
+    session = Session(summed)
+    assert np.isnan(at_write(session, 0)["o_ref"][1]).all()
+
+
+def test_behind_the_loop_its_result_has_the_name_it_is_given_to(summed):
+    found = at_write(Session(summed), 3)
+    np.testing.assert_array_equal(found["total"], rows().sum(0))
+    np.testing.assert_array_equal(found["scaled"], rows().sum(0) * 2)
+
+
+def test_changed_ones_are_marked(summed):
+    session = Session(summed)
+    at_write(session, 0)
+    session.jump(int(session.find(kind="write", buffer="o_ref")[1]))
+    marks = {n: v.changed for n, v in session.locals.variables.items()}
+    assert marks["acc"]
+    assert marks["row"]
+    assert marks["o_ref"]
+    assert not marks["x_ref"]
+    assert "* acc: float32[4] = [ 4., 6., 8., 10.]" in repr(session.locals)
+
+
+def test_variables_of_another_thread_and_of_none(summed):
+    session = Session(summed)
+    assert dict(session.locals) == {}
+    assert "no variables" in repr(session.locals)
+    at_write(session, 1)
+    assert dict(session.variables(thread=0)) == {} or session.variables(thread=0)
+
+
+def test_each_block_has_its_own_values():
+    x = np.arange(12, dtype=np.float32)
+    session = pldb.debug(jax_kernels.blocks, x)
+    for event in session.find(kind="write", buffer="o_ref"):
+        if session.trace[event].op != "state.set":
+            continue
+        session.jump(int(event))
+        block = session.looking_at.block
+        part = x[4 * block : 4 * block + 4] * 2
+        np.testing.assert_array_equal(session.locals["value"], part)
+        np.testing.assert_array_equal(session.locals["o_ref"], part + block)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_variables_under_a_random_schedule(seed):
+    x = rows(2, 4)
+    options = pldb.Options(policy="random", seed=seed)
+    session = pldb.debug(jax_kernels.copies, x, options=options)
+    session.last()
+    session.break_at(op="state.set")
+    session.reverse_continue()
+    np.testing.assert_array_equal(session.locals["high"], x[1] + 2)
+    session.reverse_continue()
+    np.testing.assert_array_equal(session.locals["low"], x[0] + 1)
+
+
+def test_later_launches_have_their_own_values():
+    def twice(x):
+        return jax_kernels.running_sum(jax_kernels.running_sum(x))
+
+    session = pldb.debug(twice, rows())
+    events = session.find(kind="write", buffer="o_ref", launch=1)
+    first = np.cumsum(rows(), 0)
+    first[0] = 2 * rows().sum(0)
+    session.jump(int(events[2]))
+    np.testing.assert_allclose(session.locals["acc"], first.sum(0))
+
+
+def test_a_loaded_trace_says_what_it_needs_and_takes_it(summed):
+    session = Session(loads(dumps(summed)))
+    session.last()
+    session.step()
+    session.break_at(op="state.set")
+    session.reverse_continue()
+    with pytest.raises(errors.NoSource, match="came from a file") as caught:
+        session.locals
+    assert "session.attach" in caught.value.next_step
+    with pytest.raises(errors.OtherKernel, match="fingerprint"):
+        session.attach(jax_kernels.not_a_number, rows())
+    with pytest.raises(errors.OtherKernel, match="argument `x_ref`"):
+        session.attach(jax_kernels.running_sum, rows() + 1)
+    session.attach(jax_kernels.running_sum, rows())
+    np.testing.assert_array_equal(session.locals["total"], rows().sum(0))
+
+
+def test_a_replay_that_differs_is_refused(summed):
+    options = pldb.Options(max_events=8)
+    session = Session(summed, options=options)
+    session.last()
+    with pytest.raises(errors.OtherReplay):
+        session.locals
+
+
+def test_some_blocks_only_are_executed_again():
+    x = np.arange(16, dtype=np.float32)
+    trace = pldb.trace(jax_kernels.blocks, x, options=pldb.Options(blocks=[2]))
+    session = Session(trace)
+    session.last()
+    session.break_at(op="state.set")
+    session.reverse_continue()
+    np.testing.assert_array_equal(session.locals["value"], x[8:12] * 2)

@@ -1,0 +1,137 @@
+"""The viewer in a real browser: a page from disk and a live widget show the same."""
+
+import numpy as np
+import pytest
+import tapes
+from browser import Page, chromium, launch
+from kernels import ring
+
+pytest.importorskip("playwright", reason="no playwright: pip install playwright")
+
+import pallas_debug as pldb
+from pallas_debug.machine import Options, run
+from pallas_debug.trace import Writer, close
+from pallas_debug.views import scripts
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(chromium() is None, reason="no Chromium: set CHROMIUM"),
+    pytest.mark.skipif(not scripts.is_built(), reason="the viewer is not built"),
+]
+KEYS = ("ArrowRight", "ArrowRight", "t", "ArrowDown", "o", "ArrowLeft", "c", "End", "t")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        running = launch(playwright)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def trace():
+    assert pldb.Session  # its import tells a trace what its page is
+    writer = Writer()
+    run(ring(), writer, Options())
+    return close(writer)
+
+
+@pytest.fixture
+def page(browser):
+    made = Page(browser)
+    yield made
+    made.close()
+    assert not made.errors
+
+
+@pytest.fixture
+def pages(browser):
+    made = Page(browser), Page(browser)
+    yield made
+    for one in made:
+        one.close()
+        assert not one.errors
+
+
+def now(page):
+    """The viewer's line about the current event."""
+    return page.page.locator("[data-pd=now]").inner_text()
+
+
+def test_page_opens_from_disk_and_steps(page, trace, tmp_path):
+    trace.to_html(tmp_path / "ring.html")
+    page.open_static(tmp_path / "ring.html").wait_for("Before the first event")
+    page.press("ArrowRight")
+    page.wait_for(trace[0].what)
+    page.press("End")
+    page.wait_for(trace[len(trace) - 1].what)
+    page.page.wait_for_url("**#pd=*")
+    page.page.wait_for_timeout(500)  # the address follows a moment later
+    page.page.reload()  # the address has kept the place
+    page.wait_for(trace[len(trace) - 1].what)
+
+
+def test_fragment_shows_the_viewer_inside_a_page(page, trace, tmp_path):
+    from pallas_debug import views
+
+    html = views.fragment(trace, pldb.check(trace))
+    (tmp_path / "doc.html").write_text(f"<!doctype html>{html}", encoding="utf-8")
+    page.page.goto((tmp_path / "doc.html").as_uri())
+    frame = page.page.frame_locator("iframe")
+    frame.get_by_text("Before the first event").wait_for()
+    assert not page.page.get_by_text("launch 0", exact=False).first.is_visible()
+
+
+def test_live_and_static_show_the_same_after_each_key(pages, trace, tmp_path):
+    live, static = pages
+    session = pldb.debug(trace)
+    live.mount(session.widget()).wait_for("Before the first event")
+    trace.to_html(tmp_path / "ring.html")
+    static.open_static(tmp_path / "ring.html").wait_for("Before the first event")
+    assert now(live) == now(static)
+    for key in KEYS:
+        for one in pages:
+            one.press(key)
+        live.page.wait_for_timeout(200)
+        assert now(live) == now(static), key
+
+
+def test_session_and_page_follow_each_other(page, trace):
+    session = pldb.debug(trace)
+    page.mount(session.widget()).wait_for("Before the first event")
+    for count in (1, 2, 3):
+        page.press("ArrowRight")
+        page.wait_for(trace[count - 1].what)
+    page.page.wait_for_timeout(500)  # the page tells it a moment later
+    assert session.cursor == 3
+    session.last()
+    page.wait_for(trace[len(trace) - 1].what)
+
+
+def test_widget_survives_being_shown_twice(pages, trace):
+    one, two = pages
+    widget = pldb.debug(trace).widget()
+    one.mount(widget).wait_for("Before the first event")
+    two.mount(widget).wait_for("Before the first event")
+
+
+def test_bundle_that_cannot_be_read_is_said_so(page, trace, tmp_path):
+    text = trace.to_html()
+    start = text.index('type="application/octet-stream">') + 32
+    broken = text[: start + 40] + text[start + 80 :]
+    (tmp_path / "broken.html").write_text(broken, encoding="utf-8")
+    page.open_static(tmp_path / "broken.html").wait_for("trace")
+    assert "damaged" in page.text() or "cut short" in page.text()
+
+
+def test_page_of_a_kernel_with_a_name_that_is_html_is_harmless(page, tmp_path):
+    t = tapes.Tape(name="</script><b id=evil>", grid=(1,))
+    x = t.input("x", (4,))
+    t.get(x)
+    trace = t.trace(np.zeros(4, np.float32))
+    trace.to_html(tmp_path / "x.html")
+    page.open_static(tmp_path / "x.html").wait_for("Before the first event")
+    assert page.page.locator("#evil").count() == 0
