@@ -15,6 +15,7 @@ import dataclasses
 import numpy as np
 
 from pallas_debug import ir, machine
+from pallas_debug.machine.replaying import effects
 from pallas_debug.machine.rules.registry import RULES, rule
 from pallas_debug.trace import Writer, close
 
@@ -285,6 +286,10 @@ def _verbs():
         rule(f"test.{name}")(function)
     for name, function in waits.items():
         rule(f"test.{name}", waits=True)(function)
+    effects.SPAWN.add("test.spawn")
+    threads_alone = ("arrive", "signal", "fence", "commit", "reads_done")
+    effects.INERT.update(f"test.{name}" for name in threads_alone)
+    effects.INERT.update(f"test.{name}" for name in ("wait", "take", "join"))
 
 
 if "test.spawn" not in RULES:

@@ -36,6 +36,11 @@ EXAMPLES = [
     errors.NotInstalled(package="anywidget", purpose="the viewer", extra="notebook"),
     errors.ViewerNotBuilt(file="widget.js"),
     errors.NoHost(request="evaluate"),
+    errors.NoSource(name="matmul", loc=LOC),
+    errors.OtherKernel(name="fn", reason="it launches 1, not 2 kernels"),
+    errors.ExpressionFailed(expression="acc.f", error="AttributeError: f", event=3),
+    errors.OtherReplay(name="matmul", loc=LOC),
+    errors.RequestFailed(kind="memory", error="KeyError: 'buffer'"),
 ]
 
 

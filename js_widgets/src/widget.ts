@@ -1,9 +1,10 @@
 /** Entry of the notebook widget: anywidget's `render`. */
 
-import { liveHost, type WidgetModel } from "./host/anywidget";
+import { type LiveHost, liveHost } from "./host/anywidget";
+import type { WidgetModel } from "./host/model";
 import { addRun, mount } from "./main";
 
-async function bundleOf(host: ReturnType<typeof liveHost>, run: number): Promise<DataView> {
+async function bundleOf(host: LiveHost, run: number): Promise<DataView> {
   const { content, buffers } = await host.request("bundle", { run });
   if (content.live === false) host.live = false;
   return buffers[0];
@@ -15,13 +16,17 @@ function render({ model, el }: { model: WidgetModel; el: HTMLElement }): () => v
   const dispose = mount(el, bundleOf(host, 0), state, host);
   void dispose.ready.then((app) => {
     if (!app) return;
-    host.onState((value) => app.adopt(value));
-    host.onMessage((content) => {
-      if (content?.type !== "run") return;
-      void bundleOf(host, content.number).then((data) =>
-        addRun(app, data, content.number, content.label),
-      );
-    });
+    host.listen(
+      (value) => app.adopt(value),
+      async (content) => {
+        if (content?.type !== "run") return;
+        try {
+          await addRun(app, await bundleOf(host, content.number), content.number, content.label);
+        } catch (error) {
+          app.notice.value = `Run ${content.number} cannot be shown: ${(error as Error).message}`;
+        }
+      },
+    );
   });
   return () => {
     host.dispose();

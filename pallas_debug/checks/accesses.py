@@ -59,7 +59,7 @@ def lifetimes(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """For each buffer the events of its birth and its end, -1 where there is none."""
     kept = trace.caches.get("lifetimes")
     if kept is None:
-        kept = tuple(_event_of(trace, kind) for kind in (Kind.ALLOC, Kind.FREE))
+        kept = _event_of(trace, Kind.ALLOC), _event_of(trace, Kind.FREE)
         trace.caches["lifetimes"] = kept
     return kept
 

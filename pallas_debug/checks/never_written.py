@@ -97,10 +97,9 @@ class _Windows:
     def written(self, number: int, events: np.ndarray) -> np.ndarray:
         """The elements of an array that any of the events wrote."""
         trace, columns = self.trace, self.trace.columns
-        mask = np.zeros(trace.buffer_rows[number].shape, bool)
         partial = self._from_partial(events)
-        for region in np.unique(columns.region[events[~partial]]).tolist():
-            fold.put(mask, trace.region(region), np.True_)
+        regions = np.unique(columns.region[events[~partial]])
+        mask = stored.union(trace, trace.buffer_rows[number].shape, regions)
         seen: set[tuple[int, int]] = set()
         for seq in events[partial].tolist():
             region, part = int(columns.region[seq]), self._part(seq)
@@ -129,10 +128,7 @@ class _Windows:
         regions = np.unique(columns.region[mine[mine < seq]])
         key = (row.shape, regions.tobytes())
         if key not in self.filled:
-            mask = np.zeros(row.shape, bool)
-            for region in regions.tolist():
-                fold.put(mask, self.trace.region(region), np.True_)
-            self.filled[key] = mask
+            self.filled[key] = stored.union(self.trace, row.shape, regions)
         return self.filled[key]
 
 

@@ -118,8 +118,10 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
     kind = Kind(int(columns.kind[seq]))
     instr = accesses.instr_of(trace, seq)
     target = f"`{row.name}`{region.text}"
+    thread = trace.thread_rows[int(columns.thread[seq])]
     if region.elements is not None:
-        return _elements(region, row.shape, f"{VERBS[kind]} {target}")
+        fault = _elements(region, row.shape, f"{VERBS[kind]} {target}")
+        return fault if thread.kind != "tma" else _gathered(fault, instr)
     faults = _dimensions(region, row.shape)
     details: dict[str, Any] = {
         "requested": region.spans,
@@ -138,7 +140,6 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
             details["caused_by"] = causes
         hint = "an index map counts blocks, not elements; keep it within the array"
         return Fault(what, Severity.ERROR, hint, details)
-    thread = trace.thread_rows[int(columns.thread[seq])]
     if thread.kind in COPIES and kind in COPY_VERBS:
         what = f"{COPY_VERBS[kind]} {target}: {words}"
         return _copy(trace, thread, faults, (region, row.shape), (what, details))
@@ -185,6 +186,18 @@ def _elements(region: Region, shape: tuple[int, ...], what: str) -> Fault:
     details = {"elements": tuple(outside.tolist()), "shape": shape}
     hint = "mask the access, or keep the indices within the shape"
     return Fault(f"{what} of shape {shape}: {words}", Severity.ERROR, hint, details)
+
+
+def _gathered(fault: Fault, instr: ir.Instr | None) -> Fault | None:
+    """A copy of rows by number; of an image (im2col), whose edge is zeros by design."""
+    steps = (
+        [step for access in instr.accesses for step in access.steps] if instr else []
+    )
+    dims = [dim for step in steps if isinstance(step, ir.Index) for dim in step.dims]
+    if sum(isinstance(dim, ir.Gather) for dim in dims) > 1:
+        return None
+    words = f"{fault.what}; the hardware fills with zeros, or drops, what lies outside"
+    return fault._replace(what=words, severity=Severity.WARNING)
 
 
 def _may_overhang(

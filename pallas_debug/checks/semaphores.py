@@ -63,7 +63,7 @@ def left(trace: Trace) -> Iterator[Left]:
     np.add.at(taken, of[~signals], amount[~signals])
     last = np.full(len(distinct), -1)
     last[of[signals]] = events[signals]
-    for n in np.flatnonzero(given != taken).tolist():
+    for n in np.flatnonzero(given > taken).tolist():
         mine_too = events[signals & (of == n)]
         agents = [trace.threads[t].is_agent for t in columns.thread[mine_too].tolist()]
         yield Left(

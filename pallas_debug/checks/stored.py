@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
 
+from pallas_debug.trace import fold
 from pallas_debug.trace.regions import Region, in_range
-from pallas_debug.trace.schema import Kind
+from pallas_debug.trace.schema import Kind, RegionKind
 from pallas_debug.trace.trace import Trace
 
 Bad = Callable[[np.ndarray], np.ndarray]
@@ -90,6 +92,33 @@ def box_text(flat: np.ndarray, shape: tuple[int, ...]) -> str:
     spans = ranges(flat, shape)
     inner = ", ".join(str(a) if b == a + 1 else f"{a}:{b}" for a, b in spans)
     return f"[{inner}]" if spans else ""
+
+
+def union(trace: Trace, shape: tuple[int, ...], regions: np.ndarray) -> np.ndarray:
+    """Which elements of a buffer of this shape lie in any of the regions."""
+    kinds = trace.regions.kind[regions]
+    boxes = regions[kinds == RegionKind.BOX] if shape else regions[:0]
+    spans = trace.regions.spans(boxes, len(shape))
+    plain = ((spans[:, :, 2] == 1) | (spans[:, :, 1] <= 1)).all(axis=1)
+    mask = _union_of_boxes(shape, spans[plain])
+    for region in np.setdiff1d(regions, boxes[plain]).tolist():
+        fold.put(mask, trace.region(region), np.True_)
+    return mask
+
+
+def _union_of_boxes(shape: tuple[int, ...], spans: np.ndarray) -> np.ndarray:
+    """The same for boxes without strides: their corners, added up along each axis."""
+    counts = np.zeros(tuple(dim + 1 for dim in shape), np.int32)
+    if not len(spans) or not shape:
+        return np.zeros(shape, bool)
+    low = np.clip(spans[:, :, 0], 0, shape)
+    high = np.clip(spans[:, :, 0] + spans[:, :, 1], low, shape)
+    for corner in itertools.product((False, True), repeat=len(shape)):
+        at = np.where(np.array(corner), high, low)
+        np.add.at(counts, tuple(at.T), -1 if sum(corner) % 2 else 1)
+    for axis in range(len(shape)):
+        np.cumsum(counts, axis=axis, out=counts)
+    return counts[tuple(slice(dim) for dim in shape)] > 0
 
 
 Runs = tuple[tuple[tuple[int, int], ...], ...]

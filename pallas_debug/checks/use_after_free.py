@@ -54,7 +54,9 @@ def use_after_free(trace: Trace) -> Iterator[Finding]:
     if not len(events):
         return
     taken = following >= 0
-    taken[taken] = ~np.asarray(trace.order.before(events[taken], following[taken]))
+    if taken.any():
+        ordered = trace.order.before(events[taken], following[taken])
+        taken[taken] = ~np.asarray(ordered)
     free = accesses.lifetimes(trace)[1]
     late = ~taken & (events > free[trace.columns.object[events]])
     next_of = dict(zip(events.tolist(), following.tolist(), strict=True))

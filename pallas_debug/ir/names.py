@@ -191,7 +191,7 @@ def _drives(kernel: Kernel, position: int) -> bool:
     return scope.kind in ("scan", "while") and scope.loc == instr.loc
 
 
-def _repeats(positions: Sequence[int], signs: Sequence[Any]) -> Iterator[Sequence[int]]:
+def _repeats(positions: list[int], signs: list[Any]) -> Iterator[list[int]]:
     """A run of instructions cut where it begins anew."""
     count = len(signs)
     again = [i for i in range(1, count // 2 + 1) if signs[i] == signs[0]]

@@ -20,8 +20,8 @@ from pallas_debug.ir.flow import (
     live_at_leaders,
     used_and_defined,
 )
-from pallas_debug.machine.path import Path
 from pallas_debug.machine.places import Plan
+from pallas_debug.machine.replaying.path import Path
 from pallas_debug.machine.rules import RULES
 from pallas_debug.machine.source import Source, taken
 

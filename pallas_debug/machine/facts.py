@@ -74,7 +74,7 @@ class Facts:
         self.full = False
         self._wholes: dict[tuple[int, ...], Plan] = {}
         self._unset: dict[int, np.ndarray] = {}
-        self.slots: dict[int, Any] = {}
+        self.slots: dict[Any, Any] = {}
         self._elements: dict[int, int] = {}
         self.root = -1
         self.arguments: tuple[int, ...] = ()

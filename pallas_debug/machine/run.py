@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,18 +16,17 @@ from pallas_debug import ir
 from pallas_debug.errors import (
     BadChoice,
     OpFailed,
-    PallasDebugError,
     UnsupportedOp,
     brief,
 )
-from pallas_debug.machine import schedules, start
+from pallas_debug.machine import ends, schedules, start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import END, WAIT, Program, compile_kernel
 from pallas_debug.machine.options import Options
-from pallas_debug.machine.replay import Failed, Replay, is_replayable
+from pallas_debug.machine.replaying.replay import Failed, Replay
 from pallas_debug.machine.step import Step
 from pallas_debug.machine.watch import Interrupt, Watch
-from pallas_debug.trace.schema import ROW_BYTES, Kind, Outcome
+from pallas_debug.trace.schema import ROW_BYTES, Outcome
 from pallas_debug.trace.writer import LaunchRecord, Writer
 
 FULL_TRACEBACK = "PALLAS_DEBUG_FULL_TRACEBACK"
@@ -83,28 +81,16 @@ def run(
     """
     mark = writer.mark()
     this = begin(launch, writer, options, program=program, policy=policy)
-    if replay and replays(this):
-        this.replay = Replay(this.m, this.program)
-        try:
-            advance(this)
-            return this
-        except Failed:
-            writer.cut(mark)
-            this.program.bind(None)
-            this = begin(launch, writer, options, program=this.program, policy=policy)
-    advance(this)
+    if replay and this.policy is schedules.round_robin and not this.preempt:
+        this.replay = Replay.of(this.m, this.program)
+    try:
+        advance(this)
+    except Failed:
+        writer.cut(mark)
+        this.program.bind(None)
+        this = begin(launch, writer, options, program=this.program, policy=policy)
+        advance(this)
     return this
-
-
-def replays(this: Run) -> bool:
-    """Whether grid points come one after the other, and enough of them."""
-    return (
-        this.program.coarse
-        and not this.preempt
-        and this.options.resident == 1
-        and this.policy is schedules.round_robin
-        and is_replayable(this.launch)
-    )
 
 
 def begin(
@@ -182,7 +168,7 @@ def _loop(this: Run, until: int | None, interrupt: Interrupt) -> Outcome | None:
             this.replay.between_blocks(watch, limit)
         number = state.running if state.running >= 0 else _next(this)
         if number is None:
-            return _ended(this)
+            return ends.outcome(this.m.state)
         state.running = number
         stopped, outcome = _turn(this, state.threads[number], until, watch, limit)
         if stopped:
@@ -215,14 +201,14 @@ def _turn(
         try:
             following = segment.run(m, registers)
         except Exception as error:
-            raise _located(this, error) from error
+            raise ends.located(m, this.program, error) from error
         if replay is not None and replay.legs is not None:
             replay.legs.append((thread.number, pc, following))
         if following == WAIT:
             return False, None
         if following == END:
             m.pc = pc + segment.length - 1
-            _end(m, thread)
+            ends.end(m, thread)
             state.step += segment.length
             return False, None
         state.step += segment.length
@@ -264,56 +250,3 @@ def _next(this: Run) -> int | None:
 
 def _wants_more(this: Run) -> bool:
     return this.m.state.running_clusters() < this.options.resident
-
-
-def _end(m: Step, thread: states.Thread) -> None:
-    """A thread has returned: whoever waits for it may go on."""
-    m.emit(Kind.END)
-    thread.status = states.DONE
-    record = m.record(thread.number)
-    if record is not None:
-        record.done = record.read_done = True
-    del m.state.threads[thread.number]
-    m.wake(m.state.joiners.pop(thread.number, []))
-    thread.block.live -= 1
-    if thread.block.live > 0:
-        return
-    blocks = m.cluster(thread.block)
-    if all(block.live <= 0 for block in blocks):
-        for block in blocks:
-            for number in block.zombies:
-                m.discard(number)
-            block.zombies.clear()
-        m.state.clusters.pop(thread.block.cluster, None)
-
-
-def _ended(this: Run) -> Outcome:
-    state = this.m.state
-    waiting = tuple(
-        (t.number, t.pc, w[0], w[1], w[2])
-        for t in state.threads.values()
-        if t.status == states.WAITING and (w := t.waits) is not None
-    )
-    if not waiting:
-        return Outcome(kind="finished")
-    noun = "thread waits" if len(waiting) == 1 else "threads wait"
-    message = f"{len(waiting)} {noun} for something that nobody will do"
-    return Outcome(kind="deadlock", message=message, waiting=waiting)
-
-
-def _located(this: Run, error: Exception) -> PallasDebugError:
-    """An error of our own code, with the user's line that we were executing."""
-    if isinstance(error, (OpFailed, UnsupportedOp)):
-        return error
-    position = this.m.pc
-    trace: Any = error.__traceback__
-    while trace is not None:
-        key = (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
-        position = this.program.lines.get(key, position)
-        trace = trace.tb_next
-    kernel = this.launch.kernel
-    return OpFailed(
-        op=kernel.tape[position].op,
-        error=f"{type(error).__name__}: {error}",
-        loc=kernel.loc_of(position),
-    )

@@ -26,7 +26,7 @@ WATCHED = {
     "change": ("write", "update"),
 }
 CONDITIONS = (*QUERIES, "finding")
-SOME = 64  # candidates that are looked at together
+SOME, MOST = 64, 4096  # candidates that are looked at together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,8 +159,7 @@ def _first(
     holds: Callable[[Breakpoint, Sequence[int]], Iterable[bool]],
 ) -> int | None:
     """The first event on a way at which a condition holds."""
-    for part in _shown(range(0, len(way), SOME), str(one)):
-        some = way[part : part + SOME]
+    for some in _parts(way, str(one)):
         rising = np.sort(some)
         met = rising[np.fromiter(holds(one, rising.tolist()), bool, len(rising))]
         if len(met):
@@ -168,11 +167,16 @@ def _first(
     return None
 
 
-def _shown(parts: range, what: str) -> Iterator[int]:
-    """With a progress bar, should it take long."""
+def _parts(way: np.ndarray, what: str) -> Iterator[np.ndarray]:
+    """Growing parts of a way, with a progress bar should it take long."""
     from tqdm.auto import tqdm
 
-    yield from tqdm(parts, desc=what, delay=1, leave=False, disable=None)
+    done, length = 0, SOME
+    with tqdm(total=len(way), desc=what, delay=1, leave=False, disable=None) as bar:
+        while done < len(way):
+            yield way[done : done + length]
+            bar.update(length)
+            done, length = done + length, min(2 * length, MOST)
 
 
 def changes(trace: Trace, where: str, events: Sequence[int]) -> Iterator[bool]:

@@ -57,12 +57,12 @@ def expression(text: str) -> Expression:
     return Expression(text=text, code=code, names=frozenset(names))
 
 
-def refuse_unknown(trace: Trace, one: Expression) -> None:
+def refuse_unknown(trace: Trace, one: Expression, option: str = "when") -> None:
     """Raises for a name that no kernel of the trace has."""
     kernels = {id(launch.kernel): launch.kernel for launch in trace.launches}
     known = {b.name for kernel in kernels.values() for b in named(kernel)}
     for name in sorted(one.names - known - set(facts(trace, 0) if len(trace) else ())):
-        raise errors.BadOption(option="when", value=name, accepted=tuple(sorted(known)))
+        raise errors.BadOption(option=option, value=name, accepted=tuple(sorted(known)))
 
 
 def facts(trace: Trace, event: int) -> dict[str, Any]:

@@ -86,8 +86,9 @@ def stack(trace: Trace, cursor: int, thread: int) -> Stack:
     while scope >= 0:
         entry = kernel.scopes[scope]
         loc = kernel.locs[entry.loc] if entry.loc >= 0 else row.launch.loc
-        point = f"point {row.block}" if entry.kind == "grid" else entry.name
-        named = point if point != entry.kind else ""
+        named = entry.name if entry.name != entry.kind else ""
+        if entry.kind == "grid" and row.block is not None:
+            named = f"point {row.block}"
         frames.insert(0, Frame(kind=entry.kind, name=named, loc=loc))
         scope = entry.parent
     frames.append(Frame(kind="instruction", name=row.op, loc=row.loc))

@@ -64,38 +64,46 @@ class Focusing:
 
     def _look(self, device: int | None, block: Any, thread: Any) -> None:
         """Sets thread, block and launch to the first that is meant."""
-        launch = max(self.looking_at.launch, 0)
         rows = self.trace.thread_rows
         if thread is not None:
             events = self.trace.events.where(thread=thread)  # refuses what is unknown
-            number = int(self.trace.columns.thread[events[0]]) if len(events) else -1
-            number = thread if isinstance(thread, int) else number
-            block_number = rows[number].block
+            number = getattr(thread, "number", thread)
+            if isinstance(number, str):
+                number = int(self.trace.columns.thread[events[0]]) if len(events) else 0
+            number, at = int(number), rows[int(number)].block
         else:
+            number, at = self._at(device, block)
+        self.looking_at = replace(
+            self.looking_at, thread=number, block=at, launch=rows[number].launch
+        )
+
+    def _at(self, device: int | None, block: Any) -> tuple[int, int]:
+        """A thread of a device or a block, and the block; this launch's if it has one."""
+        rows, here = self.trace.thread_rows, max(self.looking_at.launch, 0)
+        for launch in sorted(self.trace.launches, key=lambda la: la.number != here):
             linear = block
             if block is not None and not isinstance(block, int | np.integer):
-                linear = self.trace.launches[launch].linear(tuple(block))
-            found = [
+                linear = launch.linear(tuple(block))
+            mine = [
                 i
                 for i, row in enumerate(rows)
-                if row.launch == launch
-                and linear != -1
-                and (device is None or row.device == device)
-                and (linear is None or row.block == linear)
+                if row.launch == launch.number and device in (None, row.device)
             ]
-            cores = [] if found or linear is None else self._visitors(launch, linear)
-            if not found and not cores:
-                shape = self.trace.launches[launch].block_shape
-                accepted = f"a block of {shape} that ran, a device that took part"
-                value = block if block is not None else device
-                raise errors.BadOption(option="focus", value=value, accepted=accepted)
-            number = (found or cores)[0]
-            block_number = rows[number].block if linear is None else int(linear)
-        self.looking_at = replace(
-            self.looking_at,
-            thread=number,
-            block=block_number,
-            launch=rows[number].launch,
+            if linear is None:
+                found = sorted(mine, key=lambda i: rows[i].kind == "launch")
+            elif linear < 0:
+                found = []
+            else:
+                found = [i for i in mine if rows[i].block == linear]
+                found += self._visitors(launch.number, int(linear)) if mine else []
+            if found:
+                at = rows[found[0]].block if linear is None else int(linear)
+                return found[0], at
+        shapes = ", ".join(f"{launch.block_shape}" for launch in self.trace.launches)
+        raise errors.BadOption(
+            option="focus",
+            value=block if block is not None else device,
+            accepted=f"a block of {shapes} that ran, a device that took part",
         )
 
     def _visitors(self, launch: int, block: int) -> list[int]:

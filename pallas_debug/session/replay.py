@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,9 +121,8 @@ class Replay:
         rising = list(events)
         launch = int(self.trace.columns.launch[rising[0]])
         timeline = self.timeline(launch)
-        if len(rising) == 1:  # people step in small steps: leave a checkpoint there
-            with flushing_denormals():
-                timeline.at(self.steps(rising[0])[0])
+        with flushing_denormals():  # leaves checkpoints: what comes next is near
+            timeline.at(self.steps(rising[0])[0])
         pairs = [(event, self._who(event, thread)) for event in rising]
         ways = [self._way(event, number, near) for event, number in pairs]
         wanted: dict[int, set[int]] = {}
@@ -131,6 +131,10 @@ class Replay:
                 wanted.setdefault(step, set()).add(number)
         runs = zip(sorted(wanted), timeline.walk(sorted(wanted)), strict=True)
         seen: dict[tuple[int, int], Held] = {}
+        firsts = [way[0] for way in ways[1:]] + [ways[-1][-1]]
+        needed = list(
+            accumulate(reversed(firsts), min)
+        )  # from where on, by what is left
         for (event, number), way in zip(pairs, ways, strict=True):
             while (way[-1], number) not in seen:
                 with flushing_denormals():
@@ -138,7 +142,8 @@ class Replay:
                 for one in wanted[step]:
                     seen[step, one] = _held(timeline, run, one)
             yield self._moment(event, number, [seen[step, number] for step in way])
-            for key in [key for key in seen if key[0] < way[0]]:
+            least = needed.pop()
+            for key in [key for key in seen if key[0] < least]:
                 del seen[key]
 
     def needed(self, event: int, thread: int) -> dict[int, Any]:

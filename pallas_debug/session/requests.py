@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
-from pallas_debug.session import navigation
 from pallas_debug.session.breakpoints import Breakpoint
 from pallas_debug.session.diversion import Diversion
 from pallas_debug.session.session import Session
@@ -227,37 +226,6 @@ class Requests:
         known = {name: int(state[name]) for name in names if state[name] is not None}
         session.looking_at = replace(session.looking_at, **known)
         return {"cursor": session.cursor}
-
-
-def view_state(session: Session) -> dict[str, Any]:
-    """The part of a view state that a session decides."""
-    focus: navigation.Focus = session.looking_at
-    return {
-        "cursor": session.cursor,
-        "thread": focus.thread,
-        "block": focus.block,
-        "buffer": focus.buffer,
-        "launch": focus.launch,
-        "breakpoints": [one.to_json() for one in session.breakpoints],
-    }
-
-
-def connected(session: Session, **options: Any) -> Any:
-    """A viewer over a session: each follows the other's moves."""
-    from pallas_debug import views
-
-    host = Requests(session)
-    viewer = views.viewer(
-        session.trace, session.judged(), host=host, state=view_state(session), **options
-    )
-    host.announce = viewer.announce
-
-    def follow() -> None:
-        if not viewer.view_state.get("run", 0):
-            viewer.view_state = {**viewer.view_state, **view_state(session)}
-
-    session.listeners.append(follow)
-    return viewer
 
 
 def _cursor(arguments: Arguments, trace: Any) -> int:

@@ -278,7 +278,7 @@ def slow_races(trace):
     return found
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(racing_traces())
 def test_some_race_is_found_exactly_where_there_is_one(trace):
     slow = slow_races(trace)

@@ -28,7 +28,7 @@ def recorded(backend, fn, *args):
     trace = pldb.trace(fn, *args)
     assert {launch.backend for launch in trace.launches} == {backend}
     assert {launch.outcome.kind for launch in trace.launches} == {"finished"}
-    assert not pldb.check(trace, select="PD2").errors
+    assert not pldb.check(trace, select="PD1,PD2,PD6").errors
     return trace.outputs
 
 

@@ -29,6 +29,7 @@ def record(fn, *args, chip, cores=4, faults=()):
     trace = pldb.trace(fn, *args, options=pldb.Options(chip=chip, cores=cores))
     for launch in trace.launches:
         assert launch.outcome.kind == "finished", launch.outcome
+    assert not pldb.check(trace, select="PD1,PD6").errors
     report = pldb.check(trace, select="PD2")
     assert set(report.by_code) <= set(faults), report
     return trace

@@ -34,6 +34,7 @@ ALONE = st.one_of(
     st.tuples(st.just("commit")),
     st.tuples(st.just("join"), st.integers(0, 1), st.booleans()),
     st.tuples(st.just("print")),
+    st.tuples(st.just("own"), st.integers(0, 3), st.integers(0, 3)),
 )
 
 
@@ -43,6 +44,7 @@ def nested(children):
         st.tuples(st.just("loop"), st.integers(0, 3), some),
         st.tuples(st.just("when"), st.integers(0, 1), some),
         st.tuples(st.just("scoped"), some),
+        st.tuples(st.just("odd"), some),
     )
 
 
@@ -154,6 +156,15 @@ class Writer:
     def _print(self):
         self.t.op("test.log", self.thread)
 
+    def _own(self, source, target):
+        """At a cell that is another one in another block."""
+        at = self.t.pure(lambda b: b % np.int32(SIZE), self.block)
+        copy(self.t, self.refs[source], self.refs[target], at, at)
+
+    def _odd(self, statements):
+        with self.t.when(self.t.pure(lambda b: b % 2 == 1, self.block)):
+            self.body(statements)
+
     def _loop(self, count, statements):
         with self.t.loop(np.int32(count)):
             self.body(statements)
@@ -178,6 +189,7 @@ def copy(t, source, target, at, to, op=None):
 
 
 LAUNCHES = PROGRAMS.map(lambda p: Writer(p[0], p[1]).program(p[2]))
+WIDE_LAUNCHES = PROGRAMS.map(lambda p: Writer(10 + p[0], p[1]).program(p[2]))
 POLICIES = st.one_of(
     st.just({"policy": "round-robin"}),
     st.integers(0, 5).map(lambda seed: {"policy": "random", "seed": seed}),

@@ -11,7 +11,8 @@ from session.jax_kernels import rows
 import pallas_debug as pldb
 from pallas_debug import errors
 from pallas_debug.session.breakpoints import Breakpoint
-from pallas_debug.session.requests import Requests, view_state
+from pallas_debug.session.live import view_state
+from pallas_debug.session.requests import Requests
 from pallas_debug.trace import fold, loads
 
 

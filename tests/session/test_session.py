@@ -1,5 +1,7 @@
 """The commands of a session: where they lead, what they say, what they refuse."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from helpers import TraceBuilder
@@ -227,3 +229,20 @@ def test_an_empty_trace_has_a_session():
     assert not session.continue_().moved
     assert dict(session.locals) == {}
     assert "before the first of 0 events" in str(session)
+
+
+def test_focus_of_a_device_goes_to_its_launch():
+    b = TraceBuilder(grid=(2,))
+    for launch in range(2):
+        t = b.thread("core", block=1)
+        t.read(b.buffer("x", (4,)))
+        b = b.next_launch(grid=(2,)) if launch == 0 else b
+    trace = b.close()
+    rows = [row._replace(device=row.launch) for row in trace.thread_rows]
+    session = Session(dataclasses.replace(trace, thread_rows=tuple(rows)))
+    session.focus(device=1)
+    assert session.looking_at.launch == 1
+    assert session.looking_at.thread == 3
+    assert session.focus(device=0, block=1).thread == 1
+    with pytest.raises(BadOption, match="took part"):
+        session.focus(device=2)

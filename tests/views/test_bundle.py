@@ -32,7 +32,9 @@ def opened(trace, report=None, **options):
 def rows(arrays, table):
     found = {n: v for n, v in arrays.items() if n.startswith(f"view.{table}.")}
     names = [name.rpartition(".")[2] for name in found]
-    return [dict(zip(names, row, strict=True)) for row in zip(*found.values(), strict=True)]
+    return [
+        dict(zip(names, row, strict=True)) for row in zip(*found.values(), strict=True)
+    ]
 
 
 @settings(deadline=None, max_examples=60)

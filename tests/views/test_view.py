@@ -32,7 +32,10 @@ def mine():
 
 
 def test_a_path_picks_the_view(recorded):
-    made = {end: views.view_for(f"out/a.b{end}") for end in (".txt", ".summary.html", ".json")}
+    made = {
+        end: views.view_for(f"out/a.b{end}")
+        for end in (".txt", ".summary.html", ".json")
+    }
     assert [one.name for one in made.values()] == ["text", "summary-html", "json"]
     text, page, data = (one.function(*recorded) for one in made.values())
     assert text == views.summary(*recorded)

@@ -7,7 +7,7 @@
 
 import { Kind } from "../schema.gen";
 import { lowerBound } from "./groups";
-import { covers, eachElement, type Region } from "./regions";
+import { covers, eachElement, eachRun, type Region } from "./regions";
 import type { Model } from "./trace";
 import { count, emptyNumbers, itemBytes, type Numbers } from "./values";
 
@@ -149,6 +149,14 @@ function put(
   const known = value ? 1 : 0;
   const set = initialized ? 1 : 0;
   const one = value?.length === 1;
+  const runs = eachRun(region, shape, (flat, source, length) => {
+    const end = flat + length;
+    if (value && !one) values.set(value.subarray(source, source + length), flat);
+    else values.fill(value ? value[0] : 0, flat, end);
+    state.initialized.fill(set, flat, end);
+    recorded.fill(known, flat, end);
+  });
+  if (runs) return;
   eachElement(region, shape, (flat, source) => {
     values[flat] = value ? value[one ? 0 : source] : 0;
     state.initialized[flat] = set;

@@ -1,25 +1,29 @@
 /** Event numbers grouped by a small integer: one counting sort, then slices without copies. */
 
+import type { Ints } from "../bundle";
+
 export class Groups {
   private constructor(
     private readonly numbers: Int32Array,
     private readonly starts: Int32Array,
   ) {}
 
-  /** `key(e)` is the group of event `e`, or negative for none. */
-  static by(total: number, groups: number, key: (event: number) => number): Groups {
+  /** `key(i)` is the group of number `i`, or negative for none. */
+  static by(total: number, groups: number, key: (i: number) => number): Groups {
+    const keys = new Int32Array(total);
+    for (let i = 0; i < total; i++) keys[i] = key(i);
+    return Groups.ofKeys(keys, groups);
+  }
+
+  /** `keys[e]` is the group of event `e`, or negative for none. */
+  static ofKeys(keys: Ints, groups: number): Groups {
+    const total = keys.length;
     const starts = new Int32Array(groups + 1);
-    for (let e = 0; e < total; e++) {
-      const group = key(e);
-      if (group >= 0) starts[group + 1]++;
-    }
+    for (let e = 0; e < total; e++) if (keys[e] >= 0) starts[keys[e] + 1]++;
     for (let g = 0; g < groups; g++) starts[g + 1] += starts[g];
     const next = starts.slice();
     const numbers = new Int32Array(starts[groups]);
-    for (let e = 0; e < total; e++) {
-      const group = key(e);
-      if (group >= 0) numbers[next[group]++] = e;
-    }
+    for (let e = 0; e < total; e++) if (keys[e] >= 0) numbers[next[keys[e]]++] = e;
     return new Groups(numbers, starts);
   }
 

@@ -96,6 +96,35 @@ export function eachElement(
   walk(0, 0, 0);
 }
 
+/**
+ * Calls `visit(flat, source, length)` for each run of neighbors inside the buffer; false if the
+ * region has none, so that its elements have to be visited one by one.
+ */
+export function eachRun(
+  region: Region,
+  shape: readonly number[],
+  visit: (flat: number, source: number, length: number) => void,
+): boolean {
+  const last = shape.length - 1;
+  if (region.kind !== RegionKind.BOX || last < 0) return false;
+  const clips = shape.map((dim, d) => clip(region.start[d], region.size[d], region.stride[d], dim));
+  const [skipped, start, length] = clips[last];
+  if (length > 1 && region.stride[last] > 1) return false;
+  const walk = (d: number, flat: number, source: number): void => {
+    if (d === last) {
+      visit(flat * shape[d] + start, source * region.size[d] + skipped, length);
+      return;
+    }
+    const [first, from, size] = clips[d];
+    const stride = region.stride[d] || 1;
+    for (let i = 0; i < size; i++) {
+      walk(d + 1, flat * shape[d] + from + i * stride, source * region.size[d] + first + i);
+    }
+  };
+  if (length > 0) walk(0, 0, 0);
+  return true;
+}
+
 /** Whether a region touches one element, given by its coordinates. */
 export function touches(
   region: Region,

@@ -12,95 +12,10 @@ import { History, type Memory } from "./fold";
 import { Groups, lowerBound } from "./groups";
 import { readKernels, readLaunches, readSources, type Source } from "./read";
 import type { Region } from "./regions";
+import type { Blocks, Edges, EventColumns, Finding, LineCounts, Spans } from "./rows";
 import { Buffers, type Kernel, type Launch, type Loc, Threads } from "./tables";
 import * as text from "./text";
 import { count, decodeNumbers, itemBytes, type Value } from "./values";
-
-export interface EventColumns {
-  readonly kind: Ints;
-  readonly thread: Ints;
-  /** Linear block, -1 outside any. */
-  readonly block: Ints;
-  readonly step: Ints;
-  readonly instr: Ints;
-  readonly object: Ints;
-  readonly region: Ints;
-  readonly aux: Ints;
-  readonly payload: Ints;
-}
-
-export type Severity = "error" | "warning" | "info";
-
-export interface Finding {
-  readonly code: string;
-  readonly name: string;
-  readonly severity: Severity;
-  /** JAX itself would refuse the kernel. */
-  readonly refusal?: boolean;
-  readonly message: string;
-  readonly hint: string;
-  readonly source: number;
-  readonly line: number;
-  readonly loc: { file: string; line: number; function: string; text: string } | null;
-  readonly launch: number;
-  readonly buffer: string;
-  readonly buffer_row: number;
-  readonly block: readonly number[] | null;
-  readonly block_linear: number;
-  readonly threads: readonly number[];
-  readonly events: readonly number[];
-  readonly count: number;
-  // biome-ignore lint/suspicious/noExplicitAny: what a check adds beyond the message
-  readonly details: any;
-  readonly doc: string;
-}
-
-/** Rows of an array-of-columns table: `table.start[i]`. */
-export interface Spans {
-  readonly count: number;
-  readonly thread: Ints;
-  /** First event and the one after the last. */
-  readonly start: Ints;
-  readonly end: Ints;
-  /** 0 runs, 1 waits, 2 in flight. */
-  readonly kind: Ints;
-  /** What it waits for: a buffer, -1 - agent for joins. */
-  readonly object: Ints;
-}
-
-export interface Edges {
-  readonly count: number;
-  readonly src: Ints;
-  readonly dst: Ints;
-  /** Index into EDGE_KINDS. */
-  readonly kind: Ints;
-}
-
-/** A row per block that ran, sorted by launch and block. */
-export interface Blocks {
-  readonly count: number;
-  readonly launch: Ints;
-  readonly block: Ints;
-  readonly first: Ints;
-  readonly last: Ints;
-  readonly events: Ints;
-  readonly read: Ints;
-  readonly written: Ints;
-  readonly waits: Ints;
-  /** 0 none, 1 info, 2 warning, 3 error, 4 would abort. */
-  readonly worst: Ints;
-}
-
-/** Counts of one source line in one launch. */
-export interface LineCounts {
-  readonly launch: number;
-  readonly source: number;
-  readonly line: number;
-  readonly executions: number;
-  readonly read: number;
-  readonly written: number;
-  readonly waits: number;
-}
 
 const COLUMNS = [
   "kind",
@@ -235,8 +150,7 @@ export class Model {
   // -- indexes -----------------------------------------------------------------------------
 
   private get byThread(): Groups {
-    const { thread } = this.events;
-    return this.once("byThread", () => Groups.by(this.count, this.threads.count, (e) => thread[e]));
+    return this.once("byThread", () => Groups.ofKeys(this.events.thread, this.threads.count));
   }
 
   /** Sorted events of a thread. */
@@ -263,12 +177,15 @@ export class Model {
   /** Sorted events about the memory of a buffer (aliases count). */
   eventsOfBuffer(buffer: number): Int32Array {
     const { root } = this.buffers;
-    const groups = this.once("byBuffer", () =>
-      Groups.by(this.count, this.buffers.count, (e) => {
-        const about = this.bufferOf(e);
-        return about < 0 ? -1 : root[about];
-      }),
-    );
+    const groups = this.once("byBuffer", () => {
+      const { kind, object } = this.events;
+      const keys = new Int32Array(this.count).fill(-1);
+      for (let e = 0; e < this.count; e++) {
+        const about = object[e];
+        if (about >= 0 && kind[e] !== Kind.SPAWN && kind[e] !== Kind.JOIN) keys[e] = root[about];
+      }
+      return Groups.ofKeys(keys, this.buffers.count);
+    });
     return groups.of(root[buffer]);
   }
 
@@ -297,22 +214,19 @@ export class Model {
 
   /** Sorted events of a block of a launch. */
   eventsOfBlock(launch: number, block: number): Int32Array {
-    const { launches } = this;
-    const { block: blocks } = this.events;
-    const starts = this.once("blockStarts", () => {
-      let sum = 0;
-      return launches.map((one) => {
-        sum += one.blocks;
-        return sum - one.blocks;
-      });
+    const [starts, groups] = this.once("byBlock", () => {
+      const keys = new Int32Array(this.count).fill(-1);
+      const first: number[] = [];
+      let total = 0;
+      for (const one of this.launches) {
+        first.push(total);
+        for (let e = one.firstEvent; e < one.lastEvent; e++) {
+          if (this.events.block[e] >= 0) keys[e] = total + this.events.block[e];
+        }
+        total += one.blocks;
+      }
+      return [first, Groups.ofKeys(keys, total)] as const;
     });
-    const groups = this.once("byBlock", () =>
-      Groups.by(
-        this.count,
-        starts.length ? starts[starts.length - 1] + launches[launches.length - 1].blocks : 0,
-        (e) => (blocks[e] < 0 ? -1 : starts[this.launchOf(e)] + blocks[e]),
-      ),
-    );
     return block < 0 ? new Int32Array(0) : groups.of(starts[launch] + block);
   }
 

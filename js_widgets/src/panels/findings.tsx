@@ -2,8 +2,8 @@
 
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
+import type { Finding } from "../model/rows";
 import { fileName, grouped } from "../model/text";
-import type { Finding } from "../model/trace";
 import { SeverityMark } from "../ui/icons";
 import type { App } from "../ui/store";
 import { Details } from "./findings/details";
@@ -68,6 +68,7 @@ interface EntryProps {
 
 function Entry({ app, number, finding, kind }: EntryProps): JSX.Element {
   const open = selected(app).value.selected === number;
+  const here = finding.events.includes(app.event);
   const element = useRef<HTMLElement>(null);
   useEffect(() => {
     if (open) element.current?.scrollIntoView?.({ block: "nearest" });
@@ -77,7 +78,10 @@ function Entry({ app, number, finding, kind }: EntryProps): JSX.Element {
     else showFinding(app, number);
   };
   return (
-    <article class={`pd-finding ${open ? "pd-open" : ""}`} ref={element}>
+    <article
+      class={`pd-finding ${open ? "pd-open" : ""} ${here ? "pd-here-now" : ""}`}
+      ref={element}
+    >
       <button type="button" class="pd-finding-head" aria-expanded={open} onClick={click}>
         <SeverityMark kind={kind} />
         <span class="pd-finding-text">

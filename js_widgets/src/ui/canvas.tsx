@@ -19,7 +19,7 @@ export interface Pointer {
 
 export interface CanvasProps {
   readonly draw: Draw;
-  /** What a screen reader says. */
+  /** What a screen reader says; empty for a layer below another canvas. */
   readonly label: string;
   readonly class?: string;
   readonly cursor?: string;
@@ -82,9 +82,10 @@ export function Canvas(props: CanvasProps): JSX.Element {
     <div class={`pd-canvas ${props.class ?? ""}`} ref={box}>
       <canvas
         ref={canvas}
-        tabIndex={0}
-        role="img"
-        aria-label={props.label}
+        tabIndex={props.label ? 0 : -1}
+        role={props.label ? "img" : "presentation"}
+        aria-hidden={!props.label || undefined}
+        aria-label={props.label || undefined}
         style={props.cursor ? { cursor: props.cursor } : undefined}
         onPointerMove={move}
         onPointerLeave={leave}

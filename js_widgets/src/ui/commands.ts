@@ -1,191 +1,23 @@
 /** The commands of a debugger: buttons, keys and Python share their names. */
 
-import {
-  type Direction,
-  type Focus,
-  lastWrite,
-  MOVES,
-  search,
-  toBreakpoint,
-} from "../model/navigation";
-import { compile, type Predicate, type Query } from "../model/query";
-import { coordinates, tuple } from "../model/tables";
 import { PANELS } from "../panels";
+import { breakHere, continueTo, watch, watchQuery } from "./breakpoints";
 import { type Command, Registry } from "./keys";
-import { ask, LIVE } from "./live";
-import type { App, Breakpoint } from "./store";
+import { LIVE } from "./live";
+import {
+  focusOnBlock,
+  focusOnThread,
+  go,
+  goToLastWrite,
+  mover,
+  ofBlock,
+  ofBuffer,
+  ofThread,
+  runToLine,
+} from "./moves";
+import type { App } from "./store";
 
 export type AppCommand = Command<App>;
-
-function focusOf(app: App): Focus {
-  return {
-    cursor: app.cursor.value,
-    thread: app.thread.value,
-    block: app.block.value,
-    launch: app.launch.value,
-    buffer: app.buffer.value,
-  };
-}
-
-/** Goes to a cursor, or says why it stays. */
-function go(app: App, to: number | null, nothing = "Nothing further."): void {
-  app.notice.value = "";
-  if (to === null) app.notice.value = nothing;
-  else app.moveTo(to);
-}
-
-function mover(name: keyof typeof MOVES, direction: Direction, nothing?: (app: App) => string) {
-  return (app: App) =>
-    go(app, MOVES[name](app.model, focusOf(app), direction), nothing?.(app) ?? "Nothing further.");
-}
-
-const side = (direction: Direction) => (direction > 0 ? "No later event" : "No earlier event");
-const ofThread = (direction: Direction) => (app: App) =>
-  app.thread.value < 0
-    ? "No thread is selected."
-    : `${side(direction)} of ${app.model.threads.name(app.thread.value)}.`;
-const ofBuffer = (direction: Direction) => (app: App) =>
-  app.buffer.value < 0
-    ? "No buffer is selected."
-    : `${side(direction)} of ${app.model.buffers.name(app.buffer.value)}.`;
-const ofBlock = (direction: Direction) => () => `${side(direction)} of this block.`;
-
-const compiled = new WeakMap<object, Map<string, Query | null>>();
-
-/** A breakpoint's query in this model; null where it does not parse. */
-export function breakpointQuery(app: App, one: Breakpoint): Query | null {
-  const { model } = app;
-  let known = compiled.get(model);
-  if (!known) {
-    known = new Map();
-    compiled.set(model, known);
-  }
-  let query = known.get(one.where);
-  if (query === undefined) {
-    try {
-      query = compile(model, one.where);
-    } catch {
-      query = null;
-    }
-    known.set(one.where, query);
-  }
-  return query;
-}
-
-/** Whether only a kernel can say where it stops. */
-export function needsKernel(one: Breakpoint): boolean {
-  return Boolean(one.when || one.change);
-}
-
-async function continueTo(app: App, direction: Direction): Promise<void> {
-  const enabled = app.breakpoints.value.filter((one) => one.enabled);
-  if (app.host && enabled.some(needsKernel)) {
-    const args = { cursor: app.cursor.value, direction, breakpoints: enabled };
-    const found = await ask(app, "continue", args, "Looking for the next breakpoint…");
-    if (found) go(app, found.cursor);
-    return;
-  }
-  const usable = enabled.filter((one) => !needsKernel(one));
-  const tests = usable
-    .map((one) => breakpointQuery(app, one)?.matches)
-    .filter((test): test is Predicate => Boolean(test));
-  go(app, toBreakpoint(app.model, app.cursor.value, direction, tests));
-  const left = enabled.length - usable.length;
-  if (left)
-    app.notice.value = `${left} conditional breakpoint${left > 1 ? "s" : ""} skipped: conditions need a kernel.`;
-  else if (!tests.length && app.notice.value === "") {
-    app.notice.value =
-      direction > 0 ? "No breakpoint: went to the end." : "No breakpoint: went to the start.";
-  }
-}
-
-function goToLastWrite(app: App, args?: { buffer: number; element: readonly number[] }): void {
-  const buffer = args?.buffer ?? app.buffer.value;
-  const element = args?.element ?? app.element.value;
-  if (buffer < 0 || !element) {
-    app.notice.value = "Select an element of a buffer first.";
-    return;
-  }
-  const event = lastWrite(app.model, buffer, element, app.cursor.value);
-  const name = `${app.model.buffers.name(buffer)}[${element.join(", ")}]`;
-  if (event < 0) app.notice.value = `Nothing before this wrote ${name}.`;
-  else {
-    app.jump(event);
-    app.notice.value = `Last write to ${name}: event ${event}.`;
-  }
-}
-
-/** A toggle for a query, as the gutter uses it; the text is the identity. */
-export function toggleBreakpoint(app: App, where: string, label: string): void {
-  const { value } = app.breakpoints;
-  const there = value.find((one) => one.where === where);
-  if (there) app.breakpoints.value = value.filter((one) => one !== there);
-  else addBreakpoint(app, { where, label });
-}
-
-export function addBreakpoint(app: App, part: Partial<Breakpoint>): void {
-  const { value } = app.breakpoints;
-  const id = Math.max(0, ...value.map((one) => one.id)) + 1;
-  const plain = { where: "", when: "", enabled: true, label: "" };
-  app.breakpoints.value = [...value, { ...plain, ...part, id }];
-}
-
-function breakHere(app: App): void {
-  const event = app.event;
-  const line = event >= 0 ? app.model.lineOf(event) : 0;
-  if (!line) app.notice.value = "The current event has no source line.";
-  else toggleBreakpoint(app, `line=${line}`, `line ${line}`);
-}
-
-/** The query of a watchpoint on the selected element, or on the whole buffer; "" without one. */
-export function watchQuery(app: App): string {
-  const { buffers } = app.model;
-  const buffer = app.buffer.value;
-  if (buffer < 0 || buffers.isSync(buffer)) return "";
-  const element = app.element.value;
-  const region = element ? `, region="[${element.join(", ")}]"` : "";
-  return `buffer="${buffers.name(buffer)}"${region}, kind=("write", "update")`;
-}
-
-function watch(app: App): void {
-  const where = watchQuery(app);
-  if (!where) app.notice.value = "Select a buffer first.";
-  else {
-    addBreakpoint(app, { where, label: "watch" });
-    app.notice.value = `Watching: ${where}`;
-  }
-}
-
-/** The next event on a source line, of the focus thread if it comes there, else of any. */
-function runToLine(app: App, args: { source: number; line: number }): void {
-  const { model } = app;
-  const on: Predicate = (event) =>
-    model.lineOf(event) === args.line && model.sourceOf(event) === args.source;
-  const mine: Predicate = (event) => model.events.thread[event] === app.thread.value && on(event);
-  const find = (test: Predicate) => search(model, app.cursor.value, 1, test);
-  go(app, find(mine) ?? find(on), `Nothing runs line ${args.line} after this.`);
-}
-
-function focusOnThread(app: App, direction: Direction): void {
-  const { threads } = app.model;
-  const all = app.model.threadsOfBlock(app.launch.value, app.block.value);
-  const list = all.length ? all : Array.from({ length: threads.count }, (_, i) => i);
-  const at = list.indexOf(app.thread.value);
-  const next = list[(at + direction + list.length) % list.length];
-  app.focus({ thread: next });
-  app.notice.value = `Looking at ${threads.name(next)}.`;
-}
-
-function focusOnBlock(app: App, direction: Direction): void {
-  const { blocks } = app.model;
-  const row = app.model.blockRow(app.launch.value, app.block.value);
-  const next = row < 0 ? 0 : (row + direction + blocks.count) % blocks.count;
-  if (!blocks.count) return;
-  app.focus({ launch: blocks.launch[next], block: blocks.block[next] });
-  const launch = app.model.launches[blocks.launch[next]];
-  const place = tuple(coordinates(launch, blocks.block[next]) ?? []);
-  app.notice.value = `Looking at block ${place} of ${launch.name}.`;
-}
 
 export const COMMANDS: readonly AppCommand[] = [
   { id: "first", title: "To the start", group: "Move", keys: ["Home"], run: (app) => go(app, 0) },

@@ -112,9 +112,10 @@ function Split(props: { app: App; border: Border; vertical: boolean; at: number 
   );
 }
 
-/** One block has no grid worth looking at first. */
-function preferred(app: App): string[] {
-  return (app.model.launches[app.launch.value]?.blocks ?? 0) > 1 ? [] : ["threads"];
+/** What a dock shows until something is chosen: one block has no grid worth looking at. */
+function firstOf(app: App, ids: readonly string[]): string {
+  const { blocks } = app.model.launches[app.launch.value] ?? { blocks: 0 };
+  return ids[0] === "grid" && blocks <= 1 ? ids[1] : ids[0];
 }
 
 function Dock({
@@ -127,8 +128,8 @@ function Dock({
   share: number;
 }): JSX.Element {
   const panels = panelsOf(ids);
-  const order = [...((app.panel.value.order ?? []) as string[]), ...preferred(app)];
-  const front = order.find((id) => ids.includes(id)) ?? ids[0];
+  const order = (app.panel.value.order ?? []) as string[];
+  const front = order.find((id) => ids.includes(id)) ?? firstOf(app, ids);
   const panel = panels.find((one) => one.id === front) ?? panels[0];
   const zoomed = Boolean(app.panel.value.zoomed);
   const zoom = () => {

@@ -93,7 +93,7 @@ function Now({ app }: { app: App }): JSX.Element {
           {fileName(loc.file)}:{loc.line}
         </button>
       )}
-      <span class="pd-muted">tick {model.tickOf(event)}</span>
+      <span class="pd-muted pd-second">tick {model.tickOf(event)}</span>
     </div>
   );
 }

@@ -1,7 +1,8 @@
 /** The live host over a model as anywidget gives it: requests, answers, the one trait. */
 
 import { afterEach, describe, expect, it } from "vitest";
-import { liveHost, type WidgetModel } from "../../src/host/anywidget";
+import { liveHost } from "../../src/host/anywidget";
+import type { WidgetModel } from "../../src/host/model";
 import widget from "../../src/widget";
 import "../app";
 import { bytesOf } from "../golden";

@@ -1,8 +1,8 @@
 /** Everything that a finding knows beyond its message. */
 
 import type { JSX } from "preact";
+import type { Finding } from "../../model/rows";
 import { fileName, plural } from "../../model/text";
-import type { Finding } from "../../model/trace";
 import { copyPython } from "../../ui/clipboard";
 import { Icon } from "../../ui/icons";
 import { askForRun } from "../../ui/live";

@@ -1,6 +1,7 @@
 /** Several pictures of one panel: the launches of a device mesh side by side. Pure. */
 
 import type { Launch } from "../../model/tables";
+import { axisName } from "./labels";
 import { type Axis, defaultPlacement, type GridLayout, layout, placementWith } from "./layout";
 
 /** One grid with its place in the panel; `x`, `y` is the corner of its first cell. */
@@ -9,6 +10,8 @@ export interface Facet {
   readonly title: string;
   readonly x: number;
   readonly y: number;
+  /** Room for labels left of the first cell. */
+  readonly left: number;
   /** Where the next facet begins. */
   readonly right: number;
   readonly grid: GridLayout;
@@ -24,6 +27,8 @@ export const LABEL = 14;
 const TITLE = 18;
 const GAP = 16;
 const LEAST_WIDTH = 120;
+const MOST_NAME = 96;
+export const PADDING = 8;
 
 /** Launches of the same kernel over the devices of one mesh, in the order of the launches. */
 export function siblings(launches: readonly Launch[], launch: number): number[] {
@@ -58,6 +63,11 @@ export function chosen(axes: readonly Axis[], wanted: unknown): readonly [number
   return valid(x) && valid(y) && x !== y ? [x, y] : null;
 }
 
+/** Room for the name of the rows' axis; letters are mostly narrower. */
+function roomFor(axes: readonly Axis[], axis: number | undefined): number {
+  return axis === undefined ? 0 : Math.min(26 + 6 * axisName(axes, axis).length, MOST_NAME);
+}
+
 /** Places one facet per launch in a panel of some size. */
 export function arrange(
   launches: readonly {
@@ -89,20 +99,24 @@ export function arrange(
       const place = pick
         ? placementWith(launch.axes, pick[0], pick[1])
         : defaultPlacement(launch.axes);
-      const left = LABEL * Math.max(place.y.length, 1) + 22;
+      const left = Math.max(
+        LABEL * Math.max(place.y.length, 1) + 22,
+        roomFor(launch.axes, place.y.at(-1)),
+      );
       const head = LABEL * Math.max(place.x.length, 1) + 4 + (titled ? TITLE : 0);
       const space = {
         width: Math.max(box.width - left, 20),
         height: Math.max(box.height - head, 20),
       };
       const grid = layout(launch.axes, place, space);
-      const x = column * (box.width + GAP) + left;
-      const y = top + head;
+      const x = PADDING + column * (box.width + GAP) + left;
+      const y = PADDING / 2 + top + head;
       facets.push({
         launch: launch.number,
         title: titled ? launch.title : "",
         x,
         y,
+        left,
         right: x - left + box.width,
         grid,
       });

@@ -11,6 +11,11 @@ export interface Label {
   readonly level: number;
 }
 
+/** An axis' name; its number where it has none. */
+export function axisName(axes: readonly Axis[], number: number): string {
+  return axes[number]?.name || `axis ${number}`;
+}
+
 /** Labels of all levels of a line; `room` is the length that one needs. */
 export function labelsOf(line: Line, axes: readonly Axis[], room: number): Label[] {
   const found: Label[] = [];
@@ -33,11 +38,10 @@ function labelsOfAxis(
   level: number,
   room: number,
 ): Label[] {
-  const axis = axes[number];
   const total = line.offsets.length;
   const groups = total / inner;
   const length = groups > 1 ? line.offsets[inner] - line.offsets[0] : line.length;
-  const outer = level > 0 ? `${axis?.name || `axis ${number}`} ` : "";
+  const outer = level > 0 ? `${axisName(axes, number)}=` : "";
   const needed = outer ? room + outer.length * 6 : room;
   const step = niceStep(length, needed, size);
   const found: Label[] = [];

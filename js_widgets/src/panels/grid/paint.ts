@@ -5,7 +5,7 @@ import { box, frame, hatch, packed } from "../drawing/patterns";
 import { fitted, type Measure, measurer } from "../drawing/text";
 import type { Facet } from "./facets";
 import { LABEL } from "./facets";
-import { labelsOf } from "./labels";
+import { axisName, labelsOf } from "./labels";
 
 /** How one class of cells looks: a color, with a mark in large cells and a pattern in smaller ones. */
 export interface Look {
@@ -121,7 +121,6 @@ export function paintLabels(context: Context, facet: Facet, theme: Theme): void 
     context.fillText(label.text, facet.x + label.place, facet.y - 10 - label.level * LABEL);
   }
   context.textAlign = "right";
-  const depth = Math.max(grid.rows.axes.length, 1);
   for (const label of grid.wrapped > 0
     ? wrappedLabels(facet)
     : labelsOf(grid.rows, grid.axes, LABEL)) {
@@ -138,27 +137,29 @@ export function paintLabels(context: Context, facet: Facet, theme: Theme): void 
   context.font = `600 11px ${theme.sans}`;
   const top = facet.y - 14 - Math.max(grid.columns.axes.length, 1) * LABEL;
   context.fillText(
-    fitted(facet.title, grid.columns.length + depth * LABEL, measurer(context)),
-    facet.x - depth * LABEL - 16,
+    fitted(facet.title, facet.right - facet.x + facet.left, measurer(context)),
+    facet.x - facet.left,
     top,
   );
 }
 
-/** The name of the rows' axis in the corner, of the columns' behind their labels, where there is room. */
+/** The name of the rows' axis in the corner, of the columns' behind their labels, where they fit. */
 function paintAxisNames(context: Context, facet: Facet, measure: Measure): void {
   const { grid } = facet;
-  const name = (axis: number | undefined, mark: string) =>
-    axis === undefined ? "" : `${mark} ${grid.axes[axis].name || `axis ${axis}`}`;
-  context.textAlign = "right";
-  context.fillText(
-    fitted(name(grid.rows.axes.at(-1), "↓"), facet.x - 11, measure),
-    facet.x - 10,
-    facet.y - 10,
-  );
-  context.textAlign = "left";
+  const [across, down] = [grid.columns.axes.at(-1), grid.rows.axes.at(-1)];
   const right = facet.x + grid.columns.length + 6;
   const room = Math.min(context.canvas.clientWidth, facet.right) - right;
-  context.fillText(fitted(name(grid.columns.axes.at(-1), "→"), room, measure), right, facet.y - 10);
+  context.textAlign = "right";
+  if (down !== undefined) {
+    context.fillText(
+      fitted(`↓ ${axisName(grid.axes, down)}`, facet.left - 10, measure),
+      facet.x - 10,
+      facet.y - 10,
+    );
+  }
+  context.textAlign = "left";
+  const name = across === undefined ? "" : `→ ${axisName(grid.axes, across)}`;
+  if (measure(name) <= room) context.fillText(name, right, facet.y - 10);
 }
 
 /** A broken line names the first block of some of its rows. */

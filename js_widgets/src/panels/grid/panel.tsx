@@ -1,45 +1,51 @@
 /** The grid panel: every block by state, numbers or use of a buffer; select one, jump to it. */
 
 import { useSignal } from "@preact/signals";
-import { useCallback, useMemo } from "preact/hooks";
+import { useCallback, useMemo, useRef } from "preact/hooks";
 import { Canvas, type Pointer } from "../../ui/canvas";
 import type { App } from "../../ui/store";
 import { CopyButton } from "../drawing/copy";
+import { useSize } from "../drawing/size";
 import { Ramp, Swatch } from "../drawing/swatch";
 import type { Panel } from "../panel";
-import { axesOf } from "./facets";
+import { axesOf, PADDING } from "./facets";
 import { defaultPlacement } from "./layout";
 import { COLORS, type Color, metricText } from "./legend";
 import { paintCells, paintClusters, paintLabels, paintRing } from "./paint";
 import { GridView } from "./view";
 
-const PADDING = 8;
-
 function Grid({ app }: { app: App }) {
   const view = useMemo(() => new GridView(app), [app]);
   const needed = useSignal({ width: 0, height: 0 });
-  const frameHeight = useSignal(0);
-  const draw = useCallback(
+  const box = useRef<HTMLDivElement>(null);
+  const size = useSize(box);
+  // The picture is laid out for what is visible; a larger one scrolls.
+  const picture = (width: number, height: number) =>
+    view.picture(width - 2 * PADDING, Math.min(size.value.height || height, height) - 2 * PADDING);
+  const cells = useCallback(
     (context: CanvasRenderingContext2D, width: number, height: number) => {
-      // The picture is laid out for what is visible; a larger one scrolls.
-      const visible = Math.min(frameHeight.value || height, height);
-      const picture = view.picture(width - 2 * PADDING, visible - 2 * PADDING);
-      if (
-        picture.height + 2 * PADDING > needed.peek().height + 1 ||
-        needed.peek().width !== width
-      ) {
-        needed.value = { width, height: picture.height + 2 * PADDING };
-      }
+      const { facets, height: full } = picture(width, height);
+      const grown = full + 2 * PADDING > needed.peek().height + 1;
+      if (grown || needed.peek().width !== width)
+        needed.value = { width, height: full + 2 * PADDING };
       const theme = app.theme.value;
-      picture.facets.forEach((facet, i) => {
+      facets.forEach((facet, i) => {
         paintCells(context, facet, view.shown(i), theme);
         paintClusters(context, facet, theme);
         paintLabels(context, facet, theme);
-        if (facet.launch !== app.launch.value) return;
-        paintRing(context, facet, app.block.value, theme.accent, 2);
-        const hover = view.hover.value;
-        if (hover?.launch === facet.launch) paintRing(context, facet, hover.block, theme.text, 1);
       });
+    },
+    [app, view],
+  );
+  const rings = useCallback(
+    (context: CanvasRenderingContext2D, width: number, height: number) => {
+      const theme = app.theme.value;
+      const hover = view.hover.value;
+      for (const facet of picture(width, height).facets) {
+        if (facet.launch === app.launch.value)
+          paintRing(context, facet, app.block.value, theme.accent, 2);
+        if (facet.launch === hover?.launch) paintRing(context, facet, hover.block, theme.text, 1);
+      }
     },
     [app, view],
   );
@@ -56,21 +62,16 @@ function Grid({ app }: { app: App }) {
     if (place.launch === app.launch.value && place.block === app.block.value) view.enter(place);
     else view.select(place);
   };
-  const follow = useCallback((element: HTMLDivElement | null) => {
-    if (!element || typeof ResizeObserver === "undefined") return;
-    const observer = new ResizeObserver(() => {
-      frameHeight.value = element.clientHeight;
-    });
-    observer.observe(element);
-  }, []);
   return (
     <div class="pd-panel">
       <Bar view={view} />
-      <div class="pd-scroll pd-grid-frame" ref={follow}>
+      <div class="pd-scroll pd-grid-frame" ref={box}>
         <div class="pd-grid-size" style={{ minHeight: `${needed.value.height}px` }}>
+          <Canvas class="pd-layer" label="" draw={cells} />
           <Canvas
+            class="pd-layer"
             label={view.label}
-            draw={draw}
+            draw={rings}
             cursor="pointer"
             tip={(x, y) => {
               const place = view.at(x, y);

@@ -5,6 +5,7 @@ import { coordinates, tuple } from "../../model/tables";
 import { bytesText, grouped, plural } from "../../model/text";
 import type { App } from "../../ui/store";
 import { arrange, axesOf, type Facet, type Picture, siblings } from "./facets";
+import { axisName } from "./labels";
 import { blockAt, neighbor } from "./layout";
 import {
   COLORS,
@@ -49,11 +50,15 @@ export class GridView {
     this.settings = app.slice<Settings>("grid", { color: "state", axes: null });
     const list = computed(() => siblings(app.model.launches, app.launch.value).join());
     this.launches = computed(() => list.value.split(",").map(Number));
-    this.states = computed(() =>
-      this.launches.value.map((one) =>
+    let last: readonly Uint8Array[] = [];
+    this.states = computed(() => {
+      const states = this.launches.value.map((one) =>
         statesAt(app.model, factsOf(app.model, one), app.cursor.value),
-      ),
-    );
+      );
+      // Most steps change no state: the same answer draws nothing anew.
+      if (!equal(states, last)) last = states;
+      return last;
+    });
     this.coverage = computed(() => {
       const buffer = app.buffer.value;
       if (buffer < 0) return [];
@@ -117,7 +122,13 @@ export class GridView {
   }
 
   /** The keys of the legend; none for a scale of numbers. */
-  get keys(): Key[] {
+  readonly legend = computed(() => this.makeKeys());
+
+  get keys(): readonly Key[] {
+    return this.legend.value;
+  }
+
+  private makeKeys(): Key[] {
     const theme = this.app.theme.value;
     if (this.color === "state") return stateKeys(theme, joined(this.states.value));
     if (this.color === "coverage")
@@ -144,9 +155,8 @@ export class GridView {
     const one = model.launches[launch];
     const i = Math.max(this.launches.value.indexOf(launch), 0);
     const place = coordinates(one, block);
-    const named = place
-      ?.map((n, axis) => `${one.axisNames[axis] || `axis ${axis}`} ${n}`)
-      .join(", ");
+    const axes = axesOf(one);
+    const named = place?.map((n, axis) => `${axisName(axes, axis)} = ${n}`).join(", ");
     const lines = [
       `block ${place ? tuple(place) : block}: ${stateText(this.states.value[i][block])}`,
     ];
@@ -232,6 +242,13 @@ export class GridView {
     const block = neighbor(facet.grid, this.app.block.value, dx, dy);
     if (block >= 0) this.select({ launch, block });
   }
+}
+
+function equal(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((one, i) => one.length === b[i].length && one.every((x, j) => x === b[i][j]))
+  );
 }
 
 function joined(lists: readonly Uint8Array[]): Uint8Array {

@@ -40,7 +40,7 @@ function Memory({ app }: { app: App }) {
           </label>
         )}
       </div>
-      {shown === "values" && view.buffer.value >= 0 && !view.physical.value && <Axes view={view} />}
+      {shown === "values" && view.buffer.value >= 0 && <About view={view} />}
       <div class="pd-memory">
         {(wide || shown === "buffers") && (
           <div class={`pd-memory-list ${wide ? "pd-memory-side" : ""}`}>
@@ -121,12 +121,6 @@ function ValueControls({ view }: { view: MemoryView }) {
   const sync = buffers.isSync(buffer);
   return (
     <>
-      <strong
-        class="pd-mono pd-ellipsis pd-buffer-title"
-        title={`${buffers.type(buffer)} of ${buffers.owner(buffer)}`}
-      >
-        {buffers.name(buffer)}
-      </strong>
       <button
         type="button"
         class="pd-button"
@@ -177,15 +171,37 @@ function ValueControls({ view }: { view: MemoryView }) {
   );
 }
 
+/** What the buffer is; a line of its own, so that nothing moves from buffer to buffer. */
+function About({ view }: { view: MemoryView }) {
+  const { buffers } = view.app.model;
+  const buffer = view.buffer.value;
+  const text = `${buffers.type(buffer)} in ${buffers.space(buffer)} of ${buffers.owner(buffer)}`;
+  return (
+    <div class="pd-bar">
+      <strong class="pd-mono pd-ellipsis pd-buffer-title" title={buffers.name(buffer)}>
+        {buffers.name(buffer)}
+      </strong>
+      <span class="pd-muted pd-ellipsis" title={text}>
+        {text}
+      </span>
+      {view.physical.value ? (
+        <span class="pd-muted pd-ellipsis">{`drawn as it lies in memory: ${view.physical.value.text}`}</span>
+      ) : (
+        <Axes view={view} />
+      )}
+    </div>
+  );
+}
+
 /** Which dimensions are drawn, and the indices of the others. */
 function Axes({ view }: { view: MemoryView }) {
   const shape = view.app.model.buffers.shape(view.buffer.value);
   const slice = view.slice.value;
-  if (shape.filter((size) => size > 1).length < 3 && view.settings.value.axes === null) return null;
-  if (shape.length < 3) return null;
+  const wide = shape.filter((size) => size > 1).length;
+  if (shape.length < 3 || (wide < 3 && view.settings.value.axes === null)) return null;
   const pick = (x: number, y: number) => view.set({ axes: [x, y] });
   return (
-    <div class="pd-bar">
+    <>
       <DimensionSelect
         name="↓"
         shape={shape}
@@ -217,7 +233,7 @@ function Axes({ view }: { view: MemoryView }) {
           </label>
         ),
       )}
-    </div>
+    </>
   );
 }
 

@@ -123,3 +123,18 @@ export function placeOf(shape: readonly number[], flat: number): number[] {
   }
   return found;
 }
+
+/** Row-major number of an element. */
+export function flatOf(shape: readonly number[], place: readonly number[]): number {
+  let flat = 0;
+  for (let d = 0; d < shape.length; d++) flat = flat * shape[d] + place[d];
+  return flat;
+}
+
+/** Where each number stands in a permutation. */
+export function inverse(order: Int32Array | null): Int32Array | null {
+  if (!order) return null;
+  const found = new Int32Array(order.length);
+  for (let i = 0; i < order.length; i++) found[order[i]] = i;
+  return found;
+}

@@ -1,6 +1,6 @@
 /** The selected buffer as a heat map, with the element under the pointer and who wrote it. */
 
-import { effect } from "@preact/signals";
+import { effect, untracked } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { Canvas } from "../../ui/canvas";
 import { frame } from "../drawing/patterns";
@@ -11,7 +11,6 @@ import {
   type Cell,
   clipped,
   hasNumbers,
-  Pixels,
   paintAccess,
   paintChanges,
   paintIndices,
@@ -28,18 +27,12 @@ const REST = 150; // ms
 export function Values({ view }: { view: MemoryView }) {
   const { app } = view;
   const box = useRef({ width: 1, height: 1 });
-  const pixels = useMemo(() => new Pixels(), [view]);
   const draw = useCallback(
     (context: Context, width: number, height: number) => {
       box.current = { width, height };
-      paintSheet(
-        context,
-        view,
-        pixels,
-        plotOf(view.slice.value, { width, height }, view.zoom.value),
-      );
+      paintSheet(context, view, plotOf(view.slice.value, { width, height }, view.zoom.value));
     },
-    [view, pixels],
+    [view],
   );
   useEffect(() => {
     // Another buffer is shown whole; the cursor may ask for another slice of this one.
@@ -47,7 +40,7 @@ export function Values({ view }: { view: MemoryView }) {
     return effect(() => {
       if (view.buffer.value !== buffer) view.zoom.value = FITTED;
       buffer = view.buffer.value;
-      if (app.cursor.value !== cursor) queueMicrotask(() => view.followAccess());
+      if (app.cursor.value !== cursor) untracked(() => view.followAccess());
       cursor = app.cursor.value;
     });
   }, [view]);
@@ -78,7 +71,7 @@ function rank(view: MemoryView): number {
   return view.app.model.buffers.shape(view.buffer.value).length;
 }
 
-function paintSheet(context: Context, view: MemoryView, pixels: Pixels, plot: Plot): void {
+function paintSheet(context: Context, view: MemoryView, plot: Plot): void {
   const { app } = view;
   const data = view.sheet.value;
   const theme = app.theme.value;
@@ -96,7 +89,7 @@ function paintSheet(context: Context, view: MemoryView, pixels: Pixels, plot: Pl
     range: data.range,
     key,
   };
-  pixels.draw(context, sheet, theme);
+  view.pixels.draw(context, sheet, theme);
   paintIndices(context, sheet, theme);
   clipped(context, plot, () => {
     if (hasNumbers(plot)) paintNumbers(context, sheet, theme);

@@ -6,18 +6,19 @@ import { lowerBound } from "../../model/groups";
 import { lastWrite } from "../../model/navigation";
 import { effective, type Region } from "../../model/regions";
 import { tuple } from "../../model/tables";
-import { plural } from "../../model/text";
-import { count, decodeNumbers, formatNumber } from "../../model/values";
+import { count, formatNumber } from "../../model/values";
 import { Kind } from "../../schema.gen";
 import type { App } from "../../ui/store";
 import { Recent } from "../drawing/recent";
-import { type Range, rangeOf } from "../drawing/scales";
-import { type Change, Differences, rangeOverTime, type Tally, tally } from "./contents";
+import { rangeOf } from "../drawing/scales";
+import { Differences, rangeOverTime, type Tally } from "./contents";
 import { layoutOf } from "./declared";
 import { type Survey, survey } from "./heat";
+import { Pixels } from "./heatpaint";
 import type { Physical } from "./physical";
 import { FITTED, type View } from "./plot";
-import { cellOf, placeOf, positionAt, type Slice, sliceOf } from "./slice";
+import { askKernel, counted, countText, type SheetData, wholeSheet } from "./sheet";
+import { cellOf, flatOf, inverse, placeOf, positionAt, type Slice, sliceOf } from "./slice";
 
 export type Show = "values" | Tally;
 
@@ -48,21 +49,6 @@ const START: Settings = {
 
 const HUGE = 1 << 24;
 const MOST_FETCHED = 1 << 22;
-
-/** A copy of its own: decoders look at the whole buffer. */
-function bytesOf(part: DataView): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(
-    part.buffer,
-    part.byteOffset,
-    part.byteLength,
-  ).slice() as Uint8Array<ArrayBuffer>;
-}
-
-/** A range that holds the values of another one, too. */
-function joined(range: Range, found: Survey): Range {
-  if (!(found.low <= found.high)) return range;
-  return rangeOf(Math.min(range.low, found.low), Math.max(range.high, found.high));
-}
 
 export class MemoryView {
   readonly settings: Signal<Settings>;
@@ -110,7 +96,7 @@ export class MemoryView {
     const change = this.differences.at(model, memory, cursor);
     const key = `${this.app.run.value} ${buffer} ${lowerBound(model.history(buffer)?.events ?? [], cursor)}`;
     const asked = this.fetched.value;
-    if (asked?.key === key) return this.whole(asked.memory, range, key);
+    if (asked?.key === key) return wholeSheet(this.app, asked.memory, range, `${key} asked`);
     const found = this.surveys.of(key, () => survey(memory));
     const colors =
       range === "all" ? rangeOverTime(model, memory.buffer) : rangeOf(found.low, found.high);
@@ -120,43 +106,15 @@ export class MemoryView {
   /** Contents that a kernel was asked for: nothing is missing in them. */
   private readonly fetched = signal<{ key: string; memory: Memory } | null>(null);
 
-  private whole(memory: Memory, range: Settings["range"], key: string): SheetData {
-    const found = survey(memory);
-    const colors =
-      range === "all"
-        ? joined(rangeOverTime(this.app.model, memory.buffer), found)
-        : rangeOf(found.low, found.high);
-    return {
-      memory,
-      survey: found,
-      range: colors,
-      change: { elements: [], total: 0 },
-      key: `${key} asked`,
-    };
-  }
-
   /** Asks the kernel, if there is one, for the values that this page does not hold. */
   async fetchMissing(): Promise<void> {
-    const { app } = this;
     const data = this.sheet.peek();
-    if (!app.host || !data?.survey.missing || data.survey.total > MOST_FETCHED) return;
-    const { memory, key } = data;
-    try {
-      const at = app.cursor.peek();
-      const { content, buffers } = await app.host.request("memory", {
-        buffer: memory.buffer,
-        at,
-        run: app.run.peek(),
-      });
-      const [values, initialized, recorded] = buffers.map(bytesOf);
-      const tables = app.model.header.view?.dtypes ?? {};
-      const numbers = decodeNumbers(values, content.dtype, tables);
-      this.fetched.value = { key, memory: { ...memory, values: numbers, initialized, recorded } };
-    } catch (error) {
-      app.notice.value = (error as Error).message;
-    }
+    if (!data?.survey.missing || data.survey.total > MOST_FETCHED) return;
+    const memory = await askKernel(this.app, data.memory);
+    if (memory) this.fetched.value = { key: data.key, memory };
   }
 
+  readonly pixels = new Pixels();
   private readonly surveys = new Recent<Survey>(8);
 
   /** Buffers so large that following them takes a while are shown on demand only. */
@@ -279,61 +237,9 @@ export class MemoryView {
   }
 }
 
-export interface SheetData {
-  readonly memory: Memory;
-  readonly survey: Survey;
-  readonly range: Range;
-  readonly change: Change;
-  readonly key: string;
-}
-
 const HOW: Record<number, "read" | "write" | "update"> = {
   [Kind.READ]: "read",
   [Kind.WRITE]: "write",
   [Kind.PAD]: "write",
   [Kind.UPDATE]: "update",
 };
-
-/** Counts dressed as memory: all set, all known. */
-function counted(app: App, buffer: number, show: Tally, cursor: number): SheetData | null {
-  const { model } = app;
-  const counts = tally(model, buffer, show, cursor);
-  if (!counts) return null;
-  const all = new Uint8Array(counts.length).fill(1);
-  const root = model.buffers.root[buffer];
-  const memory = {
-    buffer: root,
-    dtype: "int32",
-    shape: model.buffers.shape(root),
-    values: counts,
-    initialized: all,
-    recorded: all,
-  };
-  const found = survey(memory);
-  const range: Range = { kind: "sequential", low: 0, high: Math.max(found.high, 1) };
-  return {
-    memory,
-    survey: found,
-    range,
-    change: { elements: [], total: 0 },
-    key: `${buffer} ${show} ${cursor}`,
-  };
-}
-
-function countText(show: Tally, value: number): string {
-  if (show === "blocks") return `touched by ${plural(value, "block")}`;
-  return plural(value, show === "reads" ? "read" : "write");
-}
-
-export function flatOf(shape: readonly number[], place: readonly number[]): number {
-  let flat = 0;
-  for (let d = 0; d < shape.length; d++) flat = flat * shape[d] + place[d];
-  return flat;
-}
-
-function inverse(order: Int32Array | null): Int32Array | null {
-  if (!order) return null;
-  const found = new Int32Array(order.length);
-  for (let i = 0; i < order.length; i++) found[order[i]] = i;
-  return found;
-}

@@ -1,6 +1,7 @@
 /** The rows of the source view: code lines, and what findings say below theirs. */
 
-import type { Finding, LineCounts, Model } from "../../model/trace";
+import type { Finding, LineCounts } from "../../model/rows";
+import type { Model } from "../../model/trace";
 
 export interface CodeRow {
   readonly line: number;

@@ -126,7 +126,7 @@ export function gestures(view: ThreadsView, frame: { readonly current: Frame }):
       if (!drag.moved) (event.currentTarget as HTMLElement).setPointerCapture?.(event.pointerId);
       const { x0, x1 } = view.window.peek();
       view.pan(((drag.x - x) / frame.current.width) * (x1 - x0));
-      view.scroll.value = Math.max(view.scroll.peek() + drag.y - y, 0);
+      view.scrollTo(view.scroll.peek() + drag.y - y);
       drag = { x, y, moved: true };
       clickIsDrag = true;
     },

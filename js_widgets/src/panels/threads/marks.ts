@@ -40,6 +40,12 @@ export function paintMarks(
     marksOf(context, view, spans.thread[span], y + lane.height / 2 + 1, frame, false);
 }
 
+/** Whether a unit of the axis has room for the mark of an agent's event. */
+export function hasAgentMarks(view: ThreadsView, frame: Frame): boolean {
+  const { x0, x1 } = view.window.value;
+  return frame.width / (x1 - x0) >= ROOM;
+}
+
 function marksOf(
   context: Context,
   view: ThreadsView,
@@ -56,8 +62,7 @@ function marksOf(
   const first = firstFrom(list, axis.eventAt(Math.floor(x0) - 1), 0, list.length);
   const end = firstFrom(list, axis.eventAt(Math.ceil(x1) + 1), first, list.length);
   // Agents say by their text what they do; marks only where a unit is wide.
-  const unit = frame.width / (x1 - x0);
-  if (end - first > frame.width / ROOM || (!worker && unit < ROOM)) return;
+  if (end - first > frame.width / ROOM || (!worker && !hasAgentMarks(view, frame))) return;
   if (end <= first) return;
   // Marks on top of each other say nothing: where they are dense the bar speaks alone.
   if (view.xOf(list[end - 1], frame) - view.xOf(list[first], frame) < (end - first - 1) * DENSE)

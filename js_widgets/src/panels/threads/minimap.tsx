@@ -86,7 +86,7 @@ export function Minimap({ view }: { view: ThreadsView }) {
   return (
     <div class="pd-minimap">
       <Canvas
-        label="Overview of the whole launch; drag to move the shown part."
+        label="Overview of the whole launch; drag or use the left and right arrows to move the shown part."
         draw={draw}
         cursor="grab"
         onDown={down}
@@ -95,6 +95,7 @@ export function Minimap({ view }: { view: ThreadsView }) {
           dragged.current = null;
         }}
         onDoubleClick={() => view.fit()}
+        onKey={(event) => key(view, event)}
         onWheel={(x, _, event) => {
           view.zoom(Math.exp(event.deltaY * 0.002), placeOf(x));
           return true;
@@ -102,6 +103,14 @@ export function Minimap({ view }: { view: ThreadsView }) {
       />
     </div>
   );
+}
+
+/** Arrows move the window by a quarter of its width. */
+function key(view: ThreadsView, event: KeyboardEvent): boolean {
+  const by = { ArrowLeft: -0.25, ArrowRight: 0.25 }[event.key];
+  const { x0, x1 } = view.window.peek();
+  if (by !== undefined) view.pan(by * (x1 - x0));
+  return by !== undefined;
 }
 
 const MOST_PLACES = 400;

@@ -171,7 +171,7 @@ function paintArrows(
     const taken = names.some(
       (at) => Math.abs(at.x - middle.x) < 56 && Math.abs(at.y - middle.y) < 16,
     );
-    if (faint || taken || Math.abs(b.y - a.y) < 16) continue;
+    if (faint || taken || Math.abs(b.y - a.y) < 34) continue;
     names.push(middle);
     paintEdgeName(context, EDGE_KINDS[edges.kind[edge]], middle, frame, theme);
   }

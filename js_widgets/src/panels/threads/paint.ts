@@ -8,7 +8,7 @@ import { fitted, fittedInside, type Measure, measurer } from "../drawing/text";
 import { type Bar, bars } from "./coalesce";
 import { type Frame, HEAD } from "./frame";
 import { type Lane, SPAN } from "./lanes";
-import { paintMarks } from "./marks";
+import { hasAgentMarks, paintMarks } from "./marks";
 import type { ThreadsView } from "./view";
 import { flightText, waitText } from "./words";
 
@@ -111,6 +111,7 @@ function paintBar(
     Math.max(x, frame.left),
     Math.min(x + width, frame.right),
     y + height / 2,
+    frame,
     theme,
   );
 }
@@ -125,6 +126,7 @@ function paintText(
   left: number,
   right: number,
   middle: number,
+  frame: Frame,
   theme: Theme,
 ): void {
   const { model } = view;
@@ -136,13 +138,25 @@ function paintText(
     bar.kind === SPAN.waits
       ? waitText(model, bar.span)
       : flightText(model, model.spans.thread[bar.span]);
-  const shown = fitted(text, right - left - 8, measure);
+  const end =
+    bar.kind === SPAN.flies ? Math.min(right, firstMark(view, bar.span, left, frame)) : right;
+  const shown = fitted(text, end - left - 8, measure);
   if (!shown) return;
   if (bar.kind === SPAN.waits) {
     box(context, theme.background, left + 2, middle - 6, measure(shown) + 4, 11);
     context.fillStyle = theme.text;
   } else context.fillStyle = ON_FLIGHT;
   context.fillText(shown, left + 4, middle + 0.5);
+}
+
+/** Where an agent's marks begin: text ends before. */
+function firstMark(view: ThreadsView, span: number, left: number, frame: Frame): number {
+  const events = view.model.eventsOfThread(view.model.spans.thread[span]);
+  for (const event of events) {
+    const x = view.xOf(event, frame);
+    if (x >= left) return hasAgentMarks(view, frame) ? x - 2 : Number.POSITIVE_INFINITY;
+  }
+  return Number.POSITIVE_INFINITY;
 }
 
 /** Agents whose rows are closed: thin lines below the thread that started them. */

@@ -81,9 +81,13 @@ function followCursor(view: ThreadsView): () => void {
   return effect(() => {
     const cursor = view.app.cursor.value;
     if (cursor === last) return;
-    const first = last < 0;
+    // Before the first picture nobody knows how high it is.
+    const later =
+      last < 0
+        ? (f: () => void) => requestAnimationFrame(() => requestAnimationFrame(f))
+        : queueMicrotask;
     last = cursor;
-    if (!first) queueMicrotask(() => view.reveal());
+    later(() => view.reveal());
   });
 }
 

@@ -244,14 +244,20 @@ export class ThreadsView {
     });
   }
 
+  /** Scrolls as far as there are lanes. */
+  scrollTo(top: number): void {
+    const most = this.lanes.peek().height + HEAD - this.viewport;
+    this.scroll.value = Math.max(Math.min(top, most), 0);
+  }
+
   revealLane(lane: number): void {
     const { tops, list } = this.lanes.peek();
     const room = this.viewport - HEAD;
     if (lane < 0 || room <= 0) return;
     const [top, bottom] = [tops[lane], tops[lane] + list[lane].height];
     const scroll = this.scroll.peek();
-    if (top < scroll) this.scroll.value = Math.max(top - room / 3, 0);
-    else if (bottom > scroll + room) this.scroll.value = bottom - room + room / 3;
+    if (top < scroll) this.scrollTo(top - room / 3);
+    else if (bottom > scroll + room) this.scrollTo(bottom - room + room / 3);
   }
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from pallas_debug import ir
 from pallas_debug.machine.accesses import ALLOC, FREE, READ, WRITE
 from pallas_debug.machine.memory import Place, Window
-from pallas_debug.machine.quiet import Quiet
+from pallas_debug.machine.replaying.quiet import Quiet
 from pallas_debug.machine.rules.grid_windows import Box, Held, Slot, slot_of
 from pallas_debug.machine.rules.grid_windows import box_text as box_text
 

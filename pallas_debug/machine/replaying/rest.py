@@ -17,21 +17,23 @@ class Rest:
     """Such a moment.
 
     Attributes:
-      rows, threads, buffers, choices: Lengths of the writer's tables; `rows` in bytes.
+      rows, threads, buffers, choices, texts: Lengths of the writer's tables; `rows` in
+        bytes.
       step: Instructions executed so far.
-      same: What a block leaves as it found it.
+      same: What a block leaves as it found it, and goes its way by.
     """
 
     rows: int
     threads: int
     buffers: int
     choices: int
+    texts: int
     step: int
     same: tuple[Any, ...]
 
     def follows(self, other: Rest) -> bool:
-        """Whether the machine stands as it did there."""
-        return self.same == other.same
+        """Whether the machine stands as it did there, and no text came."""
+        return (self.same, self.texts) == (other.same, other.texts)
 
 
 def rest(m: Step, core: states.Thread | None) -> Rest | None:
@@ -61,6 +63,7 @@ def rest(m: Step, core: states.Thread | None) -> Rest | None:
         threads=len(writer.threads),
         buffers=len(writer.buffers),
         choices=len(writer.choices),
+        texts=len(writer.texts),
         step=state.step,
-        same=(counts, dict(state.shared), buffers, own, len(writer.texts)),
+        same=(counts, dict(state.shared), buffers, own),
     )

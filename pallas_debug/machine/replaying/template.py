@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.machine.effects import DATA
-from pallas_debug.machine.path import CORE, Leg
-from pallas_debug.machine.rest import Rest
+from pallas_debug.machine.replaying.effects import DATA
+from pallas_debug.machine.replaying.path import Leg
+from pallas_debug.machine.replaying.rest import Rest
+from pallas_debug.machine.replaying.values import CORE
 from pallas_debug.machine.step import Step
 from pallas_debug.trace.schema import COLUMNS, Kind
 from pallas_debug.trace.writer import Writer
@@ -36,6 +37,7 @@ class Template:
 
     Attributes:
       key: The way: legs, threads, kinds and instructions of the events.
+      same: How the machine stood (`Rest.same`).
       legs, spawned, windows: As `compile_path` takes them.
       rows: The affine map, flat: 5 × (events · columns).
       open_rows: Which rows are filled in.
@@ -47,6 +49,7 @@ class Template:
     """
 
     key: Any
+    same: tuple[Any, ...]
     legs: tuple[Leg, ...]
     spawned: tuple[tuple[int, int], ...]
     windows: dict[int, tuple[int, ...]]
@@ -106,7 +109,7 @@ def learned(
     block = int(rows[0, AUX]) if core >= 0 else new[0][4]
     if core >= 0 and rows[0, KIND] != Kind.GRID:
         return None
-    relative = tuple((max(t - first, CORE), *rest) for t, *rest in legs)
+    relative = tuple((max(t - first, CORE), start, to) for t, start, to in legs)
     spawned = tuple((max(row[1] - first, CORE), row[7]) for row in new)
     ops = np.array([m.kernel.tape[i].op in OPEN for i in rows[:, INSTR]])
     open_rows = np.flatnonzero(ops & (rows[:, THREAD] != m.root))
@@ -117,6 +120,7 @@ def learned(
         return None
     return Template(
         key=key,
+        same=now.same,
         legs=relative,
         spawned=spawned,
         windows=_windows(m, rows),
@@ -157,7 +161,8 @@ def _affine(rows: np.ndarray, open_rows: np.ndarray, at: At) -> np.ndarray | Non
     _, step, first, buffer, block = at
     found = np.zeros((5, *rows.shape), np.int32)
     found[ONE] = rows
-    found[ONE][np.ix_(open_rows, NOTED)] = 0
+    for column in NOTED:
+        found[ONE, open_rows, column] = 0
     rows = found[ONE].copy()
     fixed = np.ones(len(rows), bool)
     fixed[open_rows] = False

@@ -16,22 +16,24 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug import ir
 from pallas_debug.machine import start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import Program
-from pallas_debug.machine.path import Leg, NotReplayable, Path, compile_path
-from pallas_debug.machine.quiet import Quiet
-from pallas_debug.machine.rest import Rest, rest
+from pallas_debug.machine.replaying.path import Leg, NotReplayable, Path, compile_path
+from pallas_debug.machine.replaying.quiet import Quiet
+from pallas_debug.machine.replaying.rest import Rest, rest
+from pallas_debug.machine.replaying.template import NOTED, At, Template, learned
 from pallas_debug.machine.step import Step
-from pallas_debug.machine.template import NOTED, At, Template, learned
 from pallas_debug.machine.watch import Watch
 from pallas_debug.trace.schema import COLUMNS, ROW_BYTES
 
 FEWEST = 8  # grid points: with less it does not pay
 MOST_WAYS = 8
 MOST_LESSONS = 32
-BATCH = 4096  # events
+BATCH_EVENTS, BATCH_BLOCKS = 4096, 256  # then the clock is looked at
+
+
+Way = tuple[Template, Path]
 
 
 class Failed(Exception):
@@ -54,6 +56,16 @@ class Replay:
       legs: Where the loop notes what it runs: `(thread, from, to)`; None if nowhere.
     """
 
+    @classmethod
+    def of(cls, m: Step, program: Program) -> Replay | None:
+        """For grid points that come one after the other, if there are enough of them."""
+        kernel = m.kernel
+        cores = kernel.backend in start.SEQUENTIAL and kernel.facts.get("cores")
+        apart = program.coarse and m.options.resident == 1
+        if not apart or cores or kernel.grid.cluster:
+            return None
+        return cls(m, program) if math.prod(m.launch.grid) >= FEWEST else None
+
     def __init__(self, m: Step, program: Program) -> None:
         self.m = m
         self.quiet = Quiet(m)
@@ -63,7 +75,7 @@ class Replay:
         self.lesson: Lesson | None = None
         self.lessons = 0
         self.seen: dict[Any, Template] = {}
-        self.ways: list[tuple[Template, Path]] = []
+        self.ways: list[Way] = []
         self.done: list[tuple[Template, At]] = []
         self.events = 0
 
@@ -77,27 +89,30 @@ class Replay:
         self._between(self.m.current, watch, limit)
 
     def _between(self, core: states.Thread | None, watch: Watch, limit: int) -> None:
-        self._learn(core)
-        while self.ways and self._batch(core, watch, limit):
-            watch.countdown = 0
+        now = rest(self.m, core)
+        if self.lesson is not None and now is not None:
+            self._learn(self.lesson, now, -1 if core is None else core.number)
+        ways = [way for way in self.ways if now is not None and way[0].same == now.same]
+        going = bool(ways)
+        while going:
+            going = self._batch(ways, core, watch, limit)
+            now, watch.countdown = None, 0
             if watch.over(self.m.writer.events, lambda: start.progress(self.m)):
                 watch.countdown = 0
                 break
         self.legs = self.lesson = None
         if self.lessons < MOST_LESSONS and len(self.ways) < MOST_WAYS:
-            found = rest(self.m, core)
-            if found is not None:
-                self.lesson = Lesson(rest=found)
+            now = now or rest(self.m, core)
+            if now is not None:
+                self.lesson = Lesson(rest=now)
                 self.legs = self.lesson.legs
 
-    def _learn(self, core: states.Thread | None) -> None:
+    def _learn(self, lesson: Lesson, now: Rest, core: int) -> None:
         """Makes a template of the block that was watched."""
-        lesson, now = self.lesson, rest(self.m, core)
-        if lesson is None or now is None or not now.follows(lesson.rest):
-            return
         self.lessons += 1
-        number = -1 if core is None else core.number
-        template = learned(self.m, lesson.rest, now, lesson.legs, number)
+        if not now.follows(lesson.rest):
+            return
+        template = learned(self.m, lesson.rest, now, lesson.legs, core)
         if template is None:
             return
         known = self.program.paths
@@ -105,12 +120,11 @@ class Replay:
         if template.key not in known:
             if held is template:
                 return
-            known[template.key] = None
-            if held.agrees(template):
-                known[template.key] = self._compiled(template)
+            agrees = held.agrees(template)
+            known[template.key] = self._compiled(template) if agrees else None
         path = known[template.key]
         if path is not None and all(way.key != template.key for way, _ in self.ways):
-            self.ways.insert(0, (template, path))
+            self.ways.append((template, path))
 
     def _compiled(self, template: Template) -> Path | None:
         lengths = {s: seg.length for s, seg in self.program.segments.items()}
@@ -125,7 +139,13 @@ class Replay:
         except NotReplayable:
             return None
 
-    def _batch(self, core: states.Thread | None, watch: Watch, limit: int) -> bool:
+    def _batch(
+        self,
+        ways: list[Way],
+        core: states.Thread | None,
+        watch: Watch,
+        limit: int,
+    ) -> bool:
         """Replays some blocks and writes their rows; False when another way comes."""
         going, quiet = True, self.quiet
         room = (limit - len(self.m.writer.log)) // ROW_BYTES
@@ -134,13 +154,18 @@ class Replay:
         else:
             registers, quiet.current, quiet.tid = core.registers, core, core.number
         try:
-            while going and self.events < BATCH and not watch.interrupt.hit:
-                going = self._block(core, registers, room)
+            while going and self._is_short() and not watch.interrupt.hit:
+                going = self._block(ways, core, registers, room)
         finally:
             self._write()
         return going
 
-    def _block(self, core: states.Thread | None, registers: list, room: int) -> bool:
+    def _is_short(self) -> bool:
+        return self.events < BATCH_EVENTS and len(self.done) < BATCH_BLOCKS
+
+    def _block(
+        self, ways: list[Way], core: states.Thread | None, registers: list, room: int
+    ) -> bool:
         """Replays the next block by the first way that is its own."""
         m, quiet, state = self.m, self.quiet, self.m.state
         kept = state.next_cluster, state.dequeued
@@ -149,12 +174,12 @@ class Replay:
             return False
         quiet.at, quiet.bid = m.coordinates(number), number
         quiet.first = len(m.writer.threads)
-        for place, (template, path) in enumerate(self.ways):
+        for place, (template, path) in enumerate(ways):
             if self.events + template.count >= room:
                 continue
             if self._went(template, path, registers):
                 if place:
-                    self.ways.insert(0, self.ways.pop(place))
+                    ways.insert(0, ways.pop(place))
                 if core is not None:
                     self._enter(core, number)
                 return True
@@ -214,13 +239,6 @@ def _rows(done: list[tuple[Template, At]], noted: list[int]) -> np.ndarray:
     for number, column in enumerate(NOTED):
         rows[open_rows, column] = found[:, number]
     return rows
-
-
-def is_replayable(launch: ir.Launch) -> bool:
-    """Whether grid points come one after the other, and enough of them."""
-    kernel = launch.kernel
-    cores = kernel.backend in start.SEQUENTIAL and kernel.facts.get("cores")
-    return not (kernel.grid.cluster or cores) and math.prod(launch.grid) >= FEWEST
 
 
 def _entry(m: Step) -> int:

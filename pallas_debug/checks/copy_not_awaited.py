@@ -70,8 +70,6 @@ def _dmas(trace: Trace) -> Iterator[Finding]:
     left = {one.last_signal: one for one in semaphores.left(trace) if one.by_copies}
     for group in accesses.by_line(trace, np.array(sorted(left), np.int64)):
         one = left[int(group[0])]
-        if one.units < 0:
-            continue
         yield accesses.finding_at(
             trace,
             group,

@@ -1,0 +1,156 @@
+"""How fast the viewer paints a large recording: first paint, jump, step by panel.
+
+`python viewer.py [--kernel e] [--blocks 10000] [--bundle FILE] [--steps 60]` needs
+playwright and a Chromium (`CHROMIUM`, or the one in PATH). A first paint is wall clock;
+jumps and steps are CPU time of the page's main thread, so that they hold on a machine
+that others use, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import http.server
+import os
+import shutil
+import statistics
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import tables
+
+SIZE = {"width": 1600, "height": 900}
+LAYOUTS = {  # what is measured: the tabs that are opened
+    "source, findings, grid, memory": (),
+    "… threads for the grid": ("Threads",),
+    "… events for the findings": ("Events",),
+    "… variables for the findings": ("Variables",),
+}
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+FRAMES = """new Promise((done) => requestAnimationFrame(() =>
+  requestAnimationFrame(() => setTimeout(done, 0))))"""
+MOUNT = f"""async (height) => {{
+  const start = performance.now();
+  const bytes = await (await fetch("trace.bundle")).arrayBuffer();
+  const element = document.createElement("div");
+  element.style.setProperty("--pd-height", height + "px");
+  document.body.replaceChildren(element);
+  window.app = await PallasDebug.mount(element, bytes).ready;
+  await {FRAMES};
+  return performance.now() - start;
+}}"""
+MIDDLE = f"""async () => {{
+  app.moveTo(Math.floor(app.model.count / 2));
+  await {FRAMES};
+}}"""
+STEP = f"async (by) => {{ app.moveTo(app.cursor.value + by); await {FRAMES}; }}"
+
+
+def recorded(kernel: str, blocks: int) -> bytes:
+    """The bundle of one of the benchmark kernels, without most values."""
+    import kernels
+
+    import pallas_debug as pldb
+    from pallas_debug.views.bundle import bundle
+
+    case = kernels.build(kernel, blocks, None)
+    options = pldb.Options(progress=False, max_value_bytes=1 << 20)
+    trace = pldb.trace(case.run, *case.inputs, options=options)
+    print(f"{len(trace):,} events, {blocks:,} blocks, {len(trace.threads):,} threads")
+    return bundle(trace)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves a folder without a line for each request."""
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def served(bundle: bytes, script: Path) -> Iterator[str]:
+    """The address of a folder with the script and the bundle."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "trace.bundle").write_bytes(bundle)
+        shutil.copy(script, Path(folder) / "embed.js")
+        page = "<!doctype html><meta charset=utf-8><body style='margin:0'>"
+        (Path(folder) / "index.html").write_text(
+            page + "<script src=embed.js></script>"
+        )
+        handler = functools.partial(Quiet, directory=folder)
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/index.html"
+        server.shutdown()
+
+
+class Thread:
+    """The main thread of a page: how much CPU time it took."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        self._client = page.context.new_cdp_session(page)
+        self._client.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def _busy(self) -> float:
+        metrics = self._client.send("Performance.getMetrics")["metrics"]
+        return next(m["value"] for m in metrics if m["name"] == "TaskDuration")
+
+    def during(self, code: str, argument: Any = None) -> float:
+        """Seconds that it worked while some code ran."""
+        before = self._busy()
+        self._page.evaluate(code, argument)
+        return self._busy() - before
+
+
+def measured(browser: Any, url: str, tabs: tuple[str, ...], steps: int) -> list[str]:
+    """One row: first paint, jump to the middle, median, 95 % and slowest step."""
+    page = browser.new_page(viewport=SIZE)
+    page.goto(url)
+    paint = page.evaluate(MOUNT, SIZE["height"]) / 1e3
+    for tab in tabs:
+        page.locator("[role=tab]", has_text=tab).first.click()
+    thread = Thread(page)
+    jump = thread.during(MIDDLE)
+    idle = statistics.median(thread.during(STEP, 0) for _ in range(10))
+    times = sorted(max(thread.during(STEP, 1) - idle, 0) for _ in range(steps))
+    page.close()
+    shown = [paint, jump, times[steps // 2], times[int(steps * 0.95)], times[-1]]
+    return [tables.duration(seconds) for seconds in shown]
+
+
+def main() -> None:
+    """Prints the table."""
+    from playwright.sync_api import (  # pyright: ignore[reportMissingImports]
+        sync_playwright,
+    )
+
+    static = Path(__file__).parents[1] / "pallas_debug/views/static/embed.js"
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kernel", default="e")
+    parser.add_argument("--blocks", type=int, default=10_000)
+    parser.add_argument("--bundle", type=Path, help="measure this one instead")
+    parser.add_argument("--script", type=Path, default=static)
+    parser.add_argument("--steps", type=int, default=60)
+    given = parser.parse_args()
+    bundle = given.bundle and given.bundle.read_bytes()
+    bundle = bundle or recorded(given.kernel, given.blocks)
+    print(f"bundle of {len(bundle) / 1e6:.1f} MB, {os.cpu_count()} cores")
+    head = ["panels", "first paint", "jump", "step", "95 %", "slowest"]
+    with served(bundle, given.script) as url, sync_playwright() as playwright:
+        path = os.environ.get("CHROMIUM") or shutil.which("chromium")
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        rows = [
+            [name, *measured(browser, url, tabs, given.steps)]
+            for name, tabs in LAYOUTS.items()
+        ]
+        browser.close()
+    print(tables.grid([head, *rows]))
+
+
+if __name__ == "__main__":
+    main()

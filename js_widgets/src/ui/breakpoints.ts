@@ -1,0 +1,97 @@
+/** Breakpoints and watchpoints: queries that stop the way on, as plain data. */
+
+import { type Direction, toBreakpoint } from "../model/navigation";
+import { compile, type Predicate, type Query } from "../model/query";
+import { ask } from "./live";
+import { go } from "./moves";
+import type { App, Breakpoint } from "./store";
+
+const compiled = new WeakMap<object, Map<string, Query | null>>();
+
+/** A breakpoint's query in this model; null where it does not parse. */
+export function breakpointQuery(app: App, one: Breakpoint): Query | null {
+  const { model } = app;
+  let known = compiled.get(model);
+  if (!known) {
+    known = new Map();
+    compiled.set(model, known);
+  }
+  let query = known.get(one.where);
+  if (query === undefined) {
+    try {
+      query = compile(model, one.where);
+    } catch {
+      query = null;
+    }
+    known.set(one.where, query);
+  }
+  return query;
+}
+
+/** Whether only a kernel can say where it stops. */
+export function needsKernel(one: Breakpoint): boolean {
+  return Boolean(one.when || one.change);
+}
+
+export async function continueTo(app: App, direction: Direction): Promise<void> {
+  const enabled = app.breakpoints.value.filter((one) => one.enabled);
+  if (app.host && enabled.some(needsKernel)) {
+    const args = { cursor: app.cursor.value, direction, breakpoints: enabled };
+    const found = await ask(app, "continue", args, "Looking for the next breakpoint…");
+    if (found) go(app, found.cursor);
+    return;
+  }
+  const usable = enabled.filter((one) => !needsKernel(one));
+  const tests = usable
+    .map((one) => breakpointQuery(app, one)?.matches)
+    .filter((test): test is Predicate => Boolean(test));
+  go(app, toBreakpoint(app.model, app.cursor.value, direction, tests));
+  const left = enabled.length - usable.length;
+  if (left)
+    app.notice.value = `${left} conditional breakpoint${left > 1 ? "s" : ""} skipped: conditions need a kernel.`;
+  else if (!tests.length && app.notice.value === "") {
+    app.notice.value =
+      direction > 0 ? "No breakpoint: went to the end." : "No breakpoint: went to the start.";
+  }
+}
+
+/** A toggle for a query, as the gutter uses it; the text is the identity. */
+export function toggleBreakpoint(app: App, where: string, label: string): void {
+  const { value } = app.breakpoints;
+  const there = value.find((one) => one.where === where);
+  if (there) app.breakpoints.value = value.filter((one) => one !== there);
+  else addBreakpoint(app, { where, label });
+}
+
+export function addBreakpoint(app: App, part: Partial<Breakpoint>): void {
+  const { value } = app.breakpoints;
+  const id = Math.max(0, ...value.map((one) => one.id)) + 1;
+  const plain = { where: "", when: "", enabled: true, label: "" };
+  app.breakpoints.value = [...value, { ...plain, ...part, id }];
+}
+
+export function breakHere(app: App): void {
+  const event = app.event;
+  const line = event >= 0 ? app.model.lineOf(event) : 0;
+  if (!line) app.notice.value = "The current event has no source line.";
+  else toggleBreakpoint(app, `line=${line}`, `line ${line}`);
+}
+
+/** The query of a watchpoint on the selected element, or on the whole buffer; "" without one. */
+export function watchQuery(app: App): string {
+  const { buffers } = app.model;
+  const buffer = app.buffer.value;
+  if (buffer < 0 || buffers.isSync(buffer)) return "";
+  const element = app.element.value;
+  const region = element ? `, region="[${element.join(", ")}]"` : "";
+  return `buffer="${buffers.name(buffer)}"${region}, kind=("write", "update")`;
+}
+
+export function watch(app: App): void {
+  const where = watchQuery(app);
+  if (!where) app.notice.value = "Select a buffer first.";
+  else {
+    addBreakpoint(app, { where, label: "watch" });
+    app.notice.value = `Watching: ${where}`;
+  }
+}
