@@ -11,7 +11,8 @@ from pallas_debug.views import scripts
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "js_widgets"
 # anywidget sends the whole script with each widget and saves it in a notebook's state.
-MOST_BYTES = 150_000
+# Seven panels and their drawing take this much; about a third of it when compressed.
+MOST_BYTES = 250_000
 NAMES = (scripts.WIDGET, scripts.EMBED)
 
 

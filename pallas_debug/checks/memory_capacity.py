@@ -31,6 +31,7 @@ Smaller blocks, fewer pipeline stages, or buffers that share memory (`plgpu.RefU
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -42,6 +43,7 @@ from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.ir.chips import Chip
 from pallas_debug.trace import dtypes
+from pallas_debug.trace.schema import BufferRow
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 
@@ -56,12 +58,12 @@ NAMES = {
 
 
 class Living(NamedTuple):
-    """A buffer that is alive at the peak."""
+    """A buffer that is alive at the peak; `is_twice`: the pipeline holds two of it."""
 
     number: int
     name: str
     size_bytes: int
-    is_window: bool
+    is_twice: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,7 @@ class Peak:
     @property
     def pipelined_bytes(self) -> int:
         """The same with every TPU window twice."""
-        windows = (one.size_bytes for one in self.buffers if one.is_window)
+        windows = (one.size_bytes for one in self.buffers if one.is_twice)
         return self.size_bytes + sum(windows)
 
 
@@ -110,10 +112,10 @@ def _peaks(trace: Trace, launch: RecordedLaunch, backend: str) -> Iterator[Peak]
         if row.launch == launch.number and row.space in spaces and row.alias < 0:
             mine.setdefault(spaces[row.space], []).append(number)
     for space, numbers in mine.items():
-        yield _peak(trace, space, numbers, by_block=backend == "gpu")
+        yield _peak(trace, launch, space, numbers)
 
 
-def _peak(trace: Trace, space: str, numbers: list[int], *, by_block: bool) -> Peak:
+def _peak(trace: Trace, launch: RecordedLaunch, space: str, numbers: list[int]) -> Peak:
     """When the living buffers of one owner are largest together.
 
     Births and ends are sorted by owner and time: an owner's changes add up to nothing,
@@ -121,7 +123,8 @@ def _peak(trace: Trace, space: str, numbers: list[int], *, by_block: bool) -> Pe
     """
     rows = [trace.buffer_rows[number] for number in numbers]
     sizes = np.array([dtypes.size_bytes(r.dtype, r.shape) for r in rows], np.int64)
-    owners = np.array([r.block if by_block else r.thread for r in rows], np.int64)
+    on_tpu = launch.backend == "tpu"
+    owners = np.array([r.thread if on_tpu else r.block for r in rows], np.int64)
     owners += np.array([r.device for r in rows], np.int64) << 40
     births, frees = (column[numbers] for column in accesses.lifetimes(trace))
     ends = np.where(frees >= 0, frees, len(trace))
@@ -133,11 +136,24 @@ def _peak(trace: Trace, space: str, numbers: list[int], *, by_block: bool) -> Pe
     event, owner = int(at[top]), owners[top % len(numbers)]
     alive = np.flatnonzero((births <= event) & (ends > event) & (owners == owner))
     living = tuple(
-        Living(numbers[n], rows[n].name, int(sizes[n]), rows[n].role == "window")
+        Living(numbers[n], rows[n].name, int(sizes[n]), _is_twice(launch, rows[n]))
         for n in alive.tolist()
     )
     most = int(total.max())
     return Peak(space=space, size_bytes=most, event=max(event, 0), buffers=living)
+
+
+def _is_twice(launch: RecordedLaunch, row: BufferRow) -> bool:
+    """Whether a pipeline fetches the next block while it works on this one.
+
+    The window of a whole array is fetched once: `pallas/mosaic/lowering.py` in JAX.
+    """
+    size = math.prod(row.shape)
+    whole = any(
+        decl.name == row.name and math.prod(decl.shape) == size
+        for decl in launch.kernel.buffers
+    )
+    return row.role == "window" and launch.blocks > 1 and not whole
 
 
 def _finding(
@@ -184,6 +200,6 @@ def _parts(peak: Peak, doubled: bool) -> list[tuple[str, int]]:
     """Names and bytes of the living buffers, the largest first."""
     sizes: dict[str, int] = {}
     for one in peak.buffers:
-        times = 2 if doubled and one.is_window else 1
+        times = 2 if doubled and one.is_twice else 1
         sizes[one.name] = sizes.get(one.name, 0) + times * one.size_bytes
     return sorted(sizes.items(), key=lambda item: (-item[1], item[0]))

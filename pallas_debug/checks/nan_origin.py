@@ -46,6 +46,7 @@ from pallas_debug.checks.uninitialized_read import is_only_selected
 from pallas_debug.trace.arithmetic import INFINITY, NAN, OVERFLOW, Oddity, arithmetic
 from pallas_debug.trace.trace import Trace
 
+SAID_ELSEWHERE = ("outside", "skipped")  # by PD101, by PD901
 MAKERS = 8  # instructions named for one output
 
 
@@ -57,7 +58,7 @@ def nan_origin(trace: Trace) -> Iterator[Finding]:
             yield from _unset(trace, origin)
         elif origin.kind == "input":
             yield _input(trace, origin)
-        elif origin.kind != "outside":  # PD101 says so
+        elif origin.kind not in SAID_ELSEWHERE:
             yield from _arithmetic(trace, origin)
     for origin in origins(trace, "infinity"):
         yield from _infinity(trace, origin)

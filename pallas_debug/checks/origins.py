@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pallas_debug import ir
 from pallas_debug.checks import accesses, stored
 from pallas_debug.checks.stored import READS, Bad
 from pallas_debug.checks.tapeflow import tapeflow
@@ -24,7 +25,7 @@ from pallas_debug.trace.trace import Trace
 DEPTH = 64  # links of a path
 READS_TRIED = 48  # for each write on the path
 OUTPUTS_TRIED = 8  # lines and output buffers that are followed
-ALLOC, GRID, PAD, SPAWN = map(int, (Kind.ALLOC, Kind.GRID, Kind.PAD, Kind.SPAWN))
+GRID, PAD, SPAWN, STUB = map(int, (Kind.GRID, Kind.PAD, Kind.SPAWN, Kind.STUB))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -41,7 +42,8 @@ class Origin:
     """How a bad value came to an output.
 
     Attributes:
-      kind: `arithmetic | unset | outside | input | unknown`; outside: of a buffer.
+      kind: `arithmetic | unset | outside | skipped | input | unknown`; outside: of a
+        buffer, skipped: an op without a rule, whose results are unset.
       output: The event that wrote it to the output; `elements`: which ones there.
       path: Events from the origin to `output`, oldest first.
       unset: The guilty reads, where memory was unset.
@@ -138,12 +140,13 @@ class _Walk:
         unset: list[Unset] = []
         for read, elements in feeding(self.trace, seq, wanted):
             number = int(self.trace.columns.object[read])
-            if not stored.is_float(self.trace.buffer_rows[number].dtype):
+            has_bad = stored.is_float(self.trace.buffer_rows[number].dtype)
+            if not has_bad and not is_reinterpreted(self.trace, read):
                 continue
             memory = fold.memory(self.trace, number, read)
-            values = memory.values.reshape(-1)[elements]
             known = memory.initialized.reshape(-1)[elements]
-            bad = elements[self.bad(values) & known]
+            values = memory.values.reshape(-1)[elements]
+            bad = elements[self.bad(values) & known] if has_bad else elements[:0]
             if len(bad):
                 return (), (read, bad)
             if self.name == "NaN" and not known.all():
@@ -154,6 +157,10 @@ class _Walk:
 
     def _ends(self, seq: int, wanted: np.ndarray) -> str:
         """What gave a bad value where no memory had one."""
+        columns = self.trace.columns
+        stubs = (columns.kind == STUB) & (columns.thread == columns.thread[seq])
+        if self.name == "NaN" and stubs[:seq].any():
+            return "skipped"
         for read, _ in feeding(self.trace, seq, wanted):
             row = self.trace.buffer_rows[int(self.trace.columns.object[read])]
             region = self.trace.region(int(self.trace.columns.region[read]))
@@ -237,6 +244,15 @@ def _sources(trace: Trace, thread: int, seq: int, instr: int) -> list[int]:
     keep = np.isin(columns.instr[events], sources)
     keep &= np.isin(columns.kind[events], READS)
     return events[keep].tolist()
+
+
+def is_reinterpreted(trace: Trace, seq: int) -> bool:
+    """Whether an event looks at the bytes of its buffer as another dtype."""
+    instr = accesses.instr_of(trace, seq)
+    steps = (
+        [step for access in instr.accesses for step in access.steps] if instr else []
+    )
+    return any(isinstance(step, ir.Alias | ir.Bitcast) for step in steps)
 
 
 def is_padding(trace: Trace, number: int, at: int, elements: np.ndarray) -> bool:

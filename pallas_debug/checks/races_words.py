@@ -29,7 +29,7 @@ def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Findi
     missing, hint = _missing(trace, race)
     many = f"; {race.count:,} times" if race.count > 1 else ""
     return Finding(
-        message=f"{_did(main)}, {_did(other, short=True)}: {missing}{many}",
+        message=f"{_did(main)}, {_did_too(other, main)}: {missing}{many}",
         hint=hint,
         severity=severity,
         loc=main.loc,
@@ -42,7 +42,7 @@ def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Findi
         count=race.count,
         details={
             "fault": race.fault.value,
-            "accesses": tuple(_access(trace, event) for event in (main, other)),
+            "accesses": (_access(main), _access(other)),
             "clocks": tuple(_clock(trace, event) for event in (main, other)),
             "missing": missing,
             "edge": {"from": race.done, "to": race.begun},
@@ -51,23 +51,28 @@ def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Findi
     )
 
 
-def _did(event: Event, *, short: bool = False) -> str:
-    """`warpgroup 0 of block (1,) writes `smem`[0:64] at line 31`."""
-    thread, buffer, region = event.thread, event.buffer, event.region
-    what = "it" if short else f"`{buffer.name if buffer else '?'}`"
-    text = region.text if region is not None else ""
-    if short:
-        what += f" at {text}" if text else ""
-    else:
-        what += text
-    return f"{thread.name} {VERBS[event.kind]} {what}{_at(event)}"
+def _did(event: Event) -> str:
+    """``warpgroup 0 of block (1,) writes `smem`[0:64] at line 31``."""
+    name = event.buffer.name if event.buffer else "?"
+    return f"{event.thread.name} {VERBS[event.kind]} `{name}`{_part(event)}{_at(event)}"
+
+
+def _did_too(event: Event, main: Event) -> str:
+    """`dma 2 reads it at line 35`, or which part of it if that is another one."""
+    part, own = _part(event), _part(main)
+    it = f"{part} of it" if part != own else "it"
+    return f"{event.thread.name} {VERBS[event.kind]} {it}{_at(event)}"
+
+
+def _part(event: Event) -> str:
+    return event.region.text if event.region is not None else ""
 
 
 def _at(event: Event) -> str:
     return f" at line {event.loc.line}" if event.loc else ""
 
 
-def _access(trace: Trace, event: Event) -> dict[str, Any]:
+def _access(event: Event) -> dict[str, Any]:
     """One side of a race as plain data."""
     return {
         "event": event.seq,
@@ -75,7 +80,7 @@ def _access(trace: Trace, event: Event) -> dict[str, Any]:
         "name": event.thread.name,
         "kind": event.kind.name.lower(),
         "line": event.loc.line if event.loc else 0,
-        "region": event.region.text if event.region is not None else "",
+        "region": _part(event),
         "tick": event.clock,
     }
 

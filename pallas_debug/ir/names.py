@@ -18,7 +18,7 @@ from pallas_debug.ir.flow import reachable
 from pallas_debug.ir.kernel import Kernel
 from pallas_debug.ir.listing import result_names
 from pallas_debug.ir.loc import Loc
-from pallas_debug.ir.tape import Instr
+from pallas_debug.ir.tape import Instr, Reg
 
 Statement = tuple[str, int]  # a file, and a statement of it
 NOWHERE: Statement = ("", -1)
@@ -91,7 +91,13 @@ class _Place:
 
 
 def _references(kernel: Kernel, main: set[int]) -> Iterator[Binding]:
-    declared = result_names(kernel)[0]
+    """References by their declared names; a window on one has its name, too."""
+    declared = dict(result_names(kernel)[0])
+    for position in sorted(main):
+        instr = kernel.tape[position]
+        source = instr.ins[0] if instr.op == "window.view" else None
+        if isinstance(source, Reg) and source.number in declared:
+            declared[instr.outs[0]] = declared[source.number]
     arguments = set(kernel.arguments)
     for register in arguments & set(declared):
         yield Binding(name=declared[register], register=register, instr=-1, is_ref=True)

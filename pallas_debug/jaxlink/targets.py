@@ -252,4 +252,4 @@ def _place(error: BaseException) -> ir.Loc | None:
                 place = locations.user_loc(eqn.source_info, place)
             traceback = traceback.tb_next
         following = following.__cause__ or following.__context__
-    return place
+    return locations.as_shown(place) if place else None

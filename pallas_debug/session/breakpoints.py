@@ -15,9 +15,9 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.session.search import Numbers
+from pallas_debug.session.variables import touched
 from pallas_debug.trace import Trace, boxes, fold
 from pallas_debug.trace.query import CONDITIONS as QUERIES
-from pallas_debug.trace.query import about_a_buffer
 from pallas_debug.trace.wording import conditions as conditions_of
 
 WATCHED = {
@@ -187,7 +187,7 @@ def changes(trace: Trace, where: str, events: Sequence[int]) -> Iterator[bool]:
     for event in events:
         root = int(roots[columns.object[event]])
         at, memory = kept.get(root, (-1, None))
-        if memory is None or _touched(trace, root, at, event):
+        if memory is None or touched(trace, root, at, event):
             memory = fold.memory(trace, root, at=event)
         shape = memory.values.shape
         extents = boxes.extents(box, shape) or ()
@@ -199,15 +199,6 @@ def changes(trace: Trace, where: str, events: Sequence[int]) -> Iterator[bool]:
             old.tobytes() != new[part].tobytes()
             for old, new in zip(before, memory, strict=True)
         )
-
-
-def _touched(trace: Trace, root: int, begin: int, end: int) -> bool:
-    """Whether something else changes a memory between two events."""
-    numbers = np.arange(begin, end)
-    found = np.isin(trace.columns.kind[begin:end], fold.TOUCHING)
-    found &= about_a_buffer(trace, numbers)
-    objects = np.where(found, trace.columns.object[begin:end], 0)
-    return bool((found & (fold.roots(trace)[objects] == root)).any())
 
 
 def _apply(trace: Trace, event: int, memory: fold.Memory) -> None:

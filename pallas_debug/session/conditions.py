@@ -18,7 +18,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.session.replay import Moment, Replay
-from pallas_debug.session.variables import named, reference, visible
+from pallas_debug.session.variables import contents, named, visible
 from pallas_debug.trace import Trace
 
 ACCEPTED = "a Python expression over variables, such as `acc.max() > 3`"
@@ -134,7 +134,7 @@ def _values(
         if name in wanted:
             value = moment.registers[binding.register]
             if binding.is_ref:
-                value = reference(trace, name, value, event + 1).value
+                value = contents(trace, value, event + 1)
             found[name] = value
     given = facts(trace, event)
     return found if wanted <= {*found, *given} else None

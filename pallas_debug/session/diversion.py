@@ -14,6 +14,7 @@ import numpy as np
 
 from pallas_debug import errors, machine
 from pallas_debug.machine import schedules
+from pallas_debug.machine.memory import Window
 from pallas_debug.machine.options import Options
 from pallas_debug.machine.run import Run, advance
 from pallas_debug.session.replay import Replay
@@ -230,6 +231,27 @@ def part_of(array: np.ndarray, box: boxes.Box, name: str) -> np.ndarray:
         accepted = f"a part of the shape {array.shape}"
         raise errors.BadOption(option=name, value=boxes.text_of(box), accepted=accepted)
     return array[tuple(slice(start, stop) for start, stop in extents)]
+
+
+def through(reference: Any, box: boxes.Box, name: str) -> tuple[int, boxes.Box]:
+    """The buffer behind a reference, and a part of the reference as one of the buffer."""
+    if not isinstance(reference, Window):
+        return int(reference), box
+    seen = [
+        size
+        for axis, size in enumerate(reference.sizes)
+        if axis not in reference.squeezed
+    ]
+    extents = boxes.extents(box, seen)
+    if extents is None:
+        accepted = f"a part of the shape {tuple(seen)}"
+        raise errors.BadOption(option=name, value=boxes.text_of(box), accepted=accepted)
+    inner = iter(extents)
+    made: list[slice] = []
+    for axis, first in enumerate(reference.origin):
+        start, stop = (0, 1) if axis in reference.squeezed else next(inner)
+        made.append(slice(max(first + start, 0), max(first + stop, 0)))
+    return reference.buffer, tuple(made)
 
 
 def edited(old: Any, box: boxes.Box, value: Any, name: str) -> Any:

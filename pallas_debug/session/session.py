@@ -159,7 +159,7 @@ class Session(Looking):
             return self._memory_edit(word, box, value, thread), what
         held = moment.registers[binding.register]
         if binding.is_ref:
-            buffer = int(getattr(held, "buffer", held))
+            buffer, box = diversion.through(held, box, word)
             return self._memory_edit(buffer, box, value, thread), what
         if binding.register not in self.replaying.needed(at - 1, thread):
             accepted = "a variable that the thread still reads, which this one is not"

@@ -6,7 +6,8 @@ shown as what its memory holds then, which the trace knows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -19,10 +20,12 @@ from pallas_debug.machine.memory import Window, dtype_of, poison
 from pallas_debug.session.places import inside
 from pallas_debug.session.replay import Moment
 from pallas_debug.trace import Trace, dtypes, fold
+from pallas_debug.trace.query import about_a_buffer
 
 named = lru_cache(maxsize=32)(bindings)
 
 SHOWN = 16  # elements of an array that are all shown
+LARGE = 1 << 20  # elements of memory that nobody looks at unasked
 WIDTH = 60
 
 
@@ -32,28 +35,30 @@ class Variable:
 
     Attributes:
       name: As the user wrote it.
-      value: A NumPy scalar or array; of a reference, the contents of its memory, None
-        if that is a barrier or a semaphore.
-      text: The value in one line.
+      read: Gives the value; that of a reference costs a fold of its memory.
+      text: The value in one line; of large memory only what it is.
+      shape, dtype: Of the value; an empty dtype for a barrier or a semaphore.
       changed: Whether it differs from the one at the previous stop, or is new.
       buffer: The buffer that it refers to, -1 if it is a value.
     """
 
     name: str
-    value: Any
+    read: Callable[[], Any]
     text: str
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
     changed: bool = False
     buffer: int = -1
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of the value."""
-        return tuple(np.shape(self.value))
+    def value(self) -> Any:
+        """A NumPy scalar or array; of a reference, the contents of its memory."""
+        return self.read()
 
     @property
-    def dtype(self) -> str:
-        """Name of the value's dtype, empty without a value."""
-        return "" if self.value is None else np.asarray(self.value).dtype.name
+    def is_large(self) -> bool:
+        """Whether it is memory that is not looked at unless it is asked for."""
+        return self.buffer >= 0 and math.prod(self.shape) > LARGE
 
     def __str__(self) -> str:
         kind = f"{self.dtype}{list(self.shape)}" if self.shape else self.dtype
@@ -62,10 +67,14 @@ class Variable:
 
 
 class Variables(Mapping[str, Any]):
-    """The variables of a thread: name → value, and printable."""
+    """The variables of a thread at a cursor: name → value, and printable."""
 
-    def __init__(self, variables: Mapping[str, Variable]) -> None:
+    def __init__(
+        self, variables: Mapping[str, Variable], trace: Trace | None = None, at: int = 0
+    ) -> None:
         self.variables = dict(variables)
+        self._trace = trace
+        self._at = at
 
     def __getitem__(self, name: str) -> Any:
         return self.variables[name].value
@@ -85,20 +94,37 @@ class Variables(Mapping[str, Any]):
         if before is None:
             return self
         old = before.variables
-        return Variables(
-            {
-                name: replace(one, changed=name not in old or _differ(one, old[name]))
-                for name, one in self.variables.items()
-            }
-        )
+        found = {
+            name: replace(
+                one, changed=name not in old or self._differ(one, old[name], before._at)
+            )
+            for name, one in self.variables.items()
+        }
+        return Variables(found, self._trace, self._at)
+
+    def _differ(self, one: Variable, other: Variable, at: int) -> bool:
+        if (one.buffer, one.shape, one.dtype) != (
+            other.buffer,
+            other.shape,
+            other.dtype,
+        ):
+            return True
+        if one.is_large and self._trace is not None:
+            root = int(fold.roots(self._trace)[one.buffer])
+            return touched(self._trace, root, *sorted((at, self._at)))
+        if not one.dtype:
+            return False
+        a, b = np.asarray(one.value), np.asarray(other.value)
+        return np.ascontiguousarray(a).tobytes() != np.ascontiguousarray(b).tobytes()
 
 
-def _differ(one: Variable, other: Variable) -> bool:
-    a, b = np.asarray(one.value), np.asarray(other.value)
-    if a is b or (a.dtype == object and b.dtype == object):
-        return one.text != other.text
-    same = a.shape == b.shape and a.dtype == b.dtype
-    return not same or np.ascontiguousarray(a).tobytes() != b.tobytes()
+def touched(trace: Trace, root: int, begin: int, end: int) -> bool:
+    """Whether something changes a memory between two events."""
+    numbers = np.arange(begin, end)
+    found = np.isin(trace.columns.kind[begin:end], fold.TOUCHING)
+    found &= about_a_buffer(trace, numbers)
+    objects = np.where(found, trace.columns.object[begin:end], 0)
+    return bool((found & (fold.roots(trace)[objects] == root)).any())
 
 
 def variables(trace: Trace, kernel: ir.Kernel, moment: Moment, at: int) -> Variables:
@@ -109,8 +135,15 @@ def variables(trace: Trace, kernel: ir.Kernel, moment: Moment, at: int) -> Varia
         if binding.is_ref:
             found[name] = reference(trace, name, value, at)
         elif isinstance(value, np.ndarray | np.generic | int | float | bool):
-            found[name] = Variable(name=name, value=value, text=text_of(value))
-    return Variables(found)
+            array = np.asarray(value)
+            found[name] = Variable(
+                name=name,
+                read=lambda value=value: value,
+                text=text_of(array),
+                shape=array.shape,
+                dtype=array.dtype.name,
+            )
+    return Variables(found, trace, at)
 
 
 def visible(kernel: ir.Kernel, moment: Moment) -> dict[str, Binding]:
@@ -143,19 +176,39 @@ _inside = lru_cache(maxsize=512)(inside)
 
 def reference(trace: Trace, name: str, value: Any, at: int) -> Variable:
     """A variable that is a reference: the memory behind it at a cursor."""
-    window = value if isinstance(value, Window) else None
     number = int(value.buffer if isinstance(value, Window) else value)
     row = trace.buffer_rows[number]
     if dtypes.is_sync(row.dtype):
-        return Variable(
-            name=name, value=None, text=f"{row.dtype} #{number}", buffer=number
-        )
-    contents = held(trace, number, at)
-    if window is not None:
-        box = zip(window.origin, window.sizes, strict=True)
-        part = contents[tuple(slice(start, start + size) for start, size in box)]
-        contents = part.squeeze(axis=window.squeezed) if part.size else part
-    return Variable(name=name, value=contents, text=text_of(contents), buffer=number)
+        text = f"{row.dtype} #{number}"
+        return Variable(name=name, read=lambda: None, text=text, buffer=number)
+    shape = row.shape
+    if isinstance(value, Window):
+        sizes = enumerate(value.sizes)
+        shape = tuple(n for axis, n in sizes if axis not in value.squeezed)
+    one = Variable(
+        name=name,
+        read=lambda: contents(trace, value, at),
+        text="",
+        shape=shape,
+        dtype=row.dtype,
+        buffer=number,
+    )
+    text = "large; ask for it by name" if one.is_large else text_of(one.value)
+    return replace(one, text=text)
+
+
+def contents(trace: Trace, value: Any, at: int) -> np.ndarray | None:
+    """What a reference shows at a cursor; None if it is to a barrier or semaphore."""
+    number = int(value.buffer if isinstance(value, Window) else value)
+    if dtypes.is_sync(trace.buffer_rows[number].dtype):
+        return None
+    whole = held(trace, number, at)
+    if not isinstance(value, Window):
+        return whole
+    box = zip(value.origin, value.sizes, strict=True)
+    part = whole[tuple(slice(max(a, 0), max(a + size, 0)) for a, size in box)]
+    inside = part.shape == tuple(value.sizes)
+    return part.squeeze(axis=value.squeezed) if inside else part
 
 
 def held(trace: Trace, buffer: int, at: int) -> np.ndarray:

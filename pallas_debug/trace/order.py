@@ -5,7 +5,8 @@ WAIT on the same semaphore, END (or the last READ) → JOIN, and one launch → 
 Vector clocks follow from them, stored sparsely: for each thread a log of what it learned
 about others and when. A child's clock starts as its parent's at the SPAWN, by
 reference; an acquiring event copies only what the other side learned since the last
-time. So thousands of copies in flight cost a few integers each.
+time. So thousands of copies in flight cost a few integers each. What memory asks for
+beyond this order, fences above all, is in `proxies.py`.
 """
 
 from __future__ import annotations

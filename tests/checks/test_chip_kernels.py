@@ -119,6 +119,19 @@ def test_vector_memory_counts_windows_twice_for_a_warning():
     assert finding.severity is Severity.ERROR
 
 
+def test_window_of_a_whole_array_is_held_once():
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+
+    rows = 12 * KIB * KIB // (2 * 4 * 128)
+    x = jnp.zeros((rows, 128))
+    whole = pl.pallas_call(
+        kernel, out_shape=like(rows, 128), compiler_params=pltpu.CompilerParams()
+    )
+    assert not judged(whole, x, on="tpu-v4").findings
+    assert judged(doubled(rows), jnp.zeros((2 * rows, 128)), on="tpu-v4").warnings
+
+
 def test_limit_of_the_kernel_itself_counts():
     x = jnp.zeros((128, 128))
     limited = doubled(64, vmem_limit_bytes=48 * KIB)

@@ -249,3 +249,17 @@ def test_alloc_event_carries_the_bytes():
     trace = t.trace()
     allocs = trace.events.where(kind=Kind.ALLOC)
     assert trace.columns.aux[allocs].tolist() == [12, 32]
+
+
+def test_whole_write_and_then_a_part_leave_the_recorded_value():
+    """A buffer takes a written array over; what was recorded must not change."""
+    t = tapes.Tape()
+    y = t.output("y", (4,))
+    with t.alloc(tapes.buffer("b", (4,))) as b:
+        value = t.pure(lambda: np.arange(4, dtype=np.float32))
+        t.set(b, (), value)
+        t.set(b, [tapes.ds(1, 2)], np.float32([7, 8]))
+        t.set(y, (), t.get(b))
+    run = t.run()
+    assert run.results()[0].tolist() == [0, 7, 8, 3]
+    assert run.writer.payloads[0].tolist() == [0, 1, 2, 3]

@@ -7,7 +7,7 @@ from session.jax_kernels import rows
 
 import pallas_debug as pldb
 from pallas_debug import errors
-from pallas_debug.session import Session
+from pallas_debug.session import Session, variables
 from pallas_debug.trace import dumps, loads
 
 
@@ -134,3 +134,26 @@ def test_some_blocks_only_are_executed_again():
     session.break_at(op="state.set")
     session.reverse_continue()
     np.testing.assert_array_equal(session.locals["value"], x[8:12] * 2)
+
+
+def test_large_memory_is_read_when_it_is_asked_for(summed, monkeypatch):
+    monkeypatch.setattr(variables, "LARGE", 4)
+    folds = []
+    real = variables.held
+    monkeypatch.setattr(
+        variables, "held", lambda *args: folds.append(args[1]) or real(*args)
+    )
+    session = Session(summed)
+    at_write(session, 0)
+    assert "o_ref: ref float32[3, 4] = large; ask for it by name" in repr(
+        session.locals
+    )
+    session.jump(int(session.find(kind="write", buffer="o_ref")[1]))
+    found = session.locals
+    assert {n: v.changed for n, v in found.variables.items()}.items() >= {
+        ("x_ref", False),
+        ("o_ref", True),
+    }
+    assert not folds
+    np.testing.assert_array_equal(found["o_ref"][1], rows()[:2].sum(0))
+    assert folds == [1]

@@ -143,7 +143,28 @@ function followSize(element: HTMLElement, size: Size): () => void {
   measure();
   const observer = new ResizeObserver(measure);
   observer.observe(element);
-  return () => observer.disconnect();
+  const stop = followRatio(() => {
+    size.value = { ...size.value };
+  });
+  return () => {
+    observer.disconnect();
+    stop();
+  };
+}
+
+/** Calls back when the page is shown with other pixels: zoomed, or moved to another screen. */
+function followRatio(changed: () => void): () => void {
+  let media: MediaQueryList | undefined;
+  const arm = () => {
+    media = globalThis.matchMedia?.(`(resolution: ${globalThis.devicePixelRatio || 1}dppx)`);
+    media?.addEventListener("change", again, { once: true });
+  };
+  const again = () => {
+    changed();
+    arm();
+  };
+  arm();
+  return () => media?.removeEventListener("change", again);
 }
 
 function paint(

@@ -41,6 +41,7 @@ class Lines:
       data: Lines that act.
       spawned: Parent and instruction of each of the block's new threads.
       born: How many of them there are so far.
+      refs: Names of buffers: an op may be told any.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Lines:
         own = [thread for thread, (_, instr) in enumerate(spawned) if instr < 0]
         self.born = len(own)
         self.r = Registers(self.source, own or [CORE])
+        self.refs: set[str] = set()
         self.allocs: dict[tuple[int, ...], tuple[Value, ...]] = {}
         self.counts: dict[tuple[int, int], int] = {}
         self.users: dict[tuple[Value, ...], int] = {}
@@ -137,6 +139,7 @@ class Scopes(Lines):
         if key not in self.allocs:
             group = tuple(Value(self.r.name(), DATUM) for _ in decls)
             self.allocs[key], self.users[group] = group, users
+            self.refs.update(value.text for value in group)
             if thread != CORE:
                 self.data.append(f"m.tid = m.first + {thread}")
             new = self.source.constant(peers.new)

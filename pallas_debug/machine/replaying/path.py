@@ -108,6 +108,7 @@ class _Builder(Scopes):
         super().__init__(kernel, spawned, windows)
         self.placed: set[str] = set()
         self.scalars = _unwritten_scalars(kernel)
+        self.refs.update(f"R[{number}]" for number in kernel.arguments)
 
     def path(self) -> Path:
         if any(self.users.values()) or self.windows or self._leaves_values():

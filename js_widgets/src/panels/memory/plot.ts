@@ -30,7 +30,8 @@ export const FITTED: View = { zoom: 1, x: 0, y: 0 };
 export const NUMBER_WIDTH = 34;
 export const NUMBER_HEIGHT = 15;
 const HEAD = 16;
-const LARGEST_ZOOM = 400;
+/** Cells need not be larger than their numbers. */
+const LARGEST_CELL = 72;
 
 /** Cells that show a slice in a box; with room for labels at the left and top. */
 export function plotOf(slice: Slice, box: { width: number; height: number }, view: View): Plot {
@@ -92,7 +93,8 @@ export function zoomedPlot(
   y: number,
 ): View {
   const before = plotOf(slice, box, view);
-  const zoom = Math.min(Math.max(view.zoom * factor, 1), LARGEST_ZOOM);
+  const most = Math.max((LARGEST_CELL / before.cellWidth) * view.zoom, view.zoom);
+  const zoom = Math.min(Math.max(view.zoom * factor, 1), most);
   if (zoom === 1) return FITTED;
   const after = plotOf(slice, box, { ...view, zoom });
   const [column, row] = [(x - before.x0) / before.cellWidth, (y - before.y0) / before.cellHeight];
