@@ -48,8 +48,14 @@ def _checks() -> str:
             head, _, page = one.doc.partition("\n")
             lines += ["", f"### {one.code} {one.name}", "", f"*{one.severity}.* "]
             lines[-1] += head.removeprefix(f"{one.code} {one.name}: ").capitalize()
-            lines += ["", page.strip().replace("\n## ", "\n#### ").replace("## ", "#### ", 1)]
+            lines += ["", _demoted(page)]
     return "\n".join(lines) + "\n"
+
+
+def _demoted(page: str) -> str:
+    """A check's page below its title; Python has no `…` in an argument list."""
+    text = page.strip().replace("\n## ", "\n#### ").replace("…)", "...)")
+    return f"##{text}" if text.startswith("## ") else text
 
 
 def _commands() -> str:

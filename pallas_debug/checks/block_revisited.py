@@ -5,8 +5,8 @@
 Follows the windows of an output of a pipelined TPU grid. A window is kept while the
 index map gives the same block; when it gives another one, the window is written back,
 and a block that is come back to starts unset. Reading it, or leaving a part of it
-unwritten, is an error; writing all of it again is a warning. Grid points that differ
-along a `parallel` axis and share an output block are reported, too.
+unwritten, is an error; writing all of it again is a warning, and so are grid points that
+differ along a `parallel` axis and share an output block.
 
 ## Why is this bad?
 
@@ -188,6 +188,7 @@ def _shared(
                 f"a parallel axis, e.g. {sorted(mine)[0]} and {sorted(mine)[1]} on "
                 f"axis {', '.join(map(str, axes))}",
                 hint='call the axis "arbitrary", or give each of its points a block',
+                severity=Severity.WARNING,  # nobody may look at the block
                 loc=trace.events[visit.alloc].loc,
                 details={"output_block": block, "axes": tuple(axes)},
             )

@@ -131,7 +131,10 @@ def _finding(
         details |= {**progress, "sources": sources}
         message = f"{who.name} waits for {_words(trace, first, progress)}"
         message += _signalled(sources)
-        hint = _hint(trace, first, sources)
+        circle = deadlock_graph.circle(graph, first.thread)
+        details["circle"] = [edge["from"] for edge in circle]
+        hint = deadlock_graph.advice(graph, first.thread)
+        hint = hint or _hint(trace, first, sources)
     if len(group) > 1:
         message += f"; {len(group)} threads wait here"
     events = [wait.block_event for wait in group if wait.block_event >= 0]
@@ -273,6 +276,8 @@ def _signalled(sources: tuple[dict[str, Any], ...]) -> str:
 
 def _hint(trace: Trace, wait: Wait, sources: tuple[dict[str, Any], ...]) -> str:
     row = trace.buffer_rows[wait.number]
+    if not sources:
+        return f"let a thread signal `{row.name}`, or do not wait for it"
     never = [source for source in sources if not source["seen"] and source["loc"]]
     if never and len(never) == len(sources):
         line = never[0]["loc"].line

@@ -84,7 +84,10 @@ def _edges(
         for other in (*source["threads"], *future):
             state = "waits" if other in waiting else "ended"
             found.setdefault(other, edge | {"to": other, "line": line, "state": state})
-    if set(found) <= {wait.thread}:
+    # Its own way leads through what only others do: the tape is one for all threads.
+    if len(found) > 1:
+        found.pop(wait.thread, None)
+    elif not found:
         for other in _companions(trace, wait):
             if other not in waiting:
                 found[other] = edge | {"to": other, "line": 0, "state": "ended"}
@@ -114,3 +117,40 @@ def _name(trace: Trace, wait: Wait) -> str:
         return trace.threads[wait.element].name
     row = trace.buffer_rows[wait.number]
     return row.name + (f"[{wait.element}]" if row.shape else "")
+
+
+def circle(found: dict[str, Any], thread: int) -> list[dict[str, Any]]:
+    """Edges from a thread over waiting threads back to it, the fewest; [] if none."""
+    ways: list[list[dict[str, Any]]] = [[]]
+    seen: set[int] = set()
+    for way in ways:
+        at = way[-1]["to"] if way else thread
+        for edge in found["edges"]:
+            if edge["from"] == at and edge["state"] == "waits" and edge["number"] >= 0:
+                if edge["to"] == thread:
+                    return [*way, edge]
+                if edge["to"] not in seen:
+                    seen.add(edge["to"])
+                    ways.append([*way, edge])
+    return []
+
+
+def advice(found: dict[str, Any], thread: int) -> str:
+    """What the graph says to do for a thread; empty where it says nothing."""
+    nodes = {node["thread"]: node for node in found["nodes"]}
+    way = circle(found, thread)
+    if len(way) == 1:
+        line = f"line {way[0]['line']}"
+        return f"signal before this wait: {line}, which does, comes after it"
+    if way:
+        names = [nodes[edge["from"]]["name"] for edge in way[1:3]]
+        who = " and ".join(names) + (" and others" if len(way) > 3 else "")
+        return f"they wait for each other: {who} would signal at line {way[0]['line']}"
+    mine = [edge for edge in found["edges"] if edge["from"] == thread]
+    if not mine or any(edge["state"] != "waits" for edge in mine):
+        return ""
+    other = nodes[mine[0]["to"]]
+    return (
+        f"{other['name']} would signal at line {mine[0]['line']}, but waits itself at "
+        f"line {other['line']}: begin there"
+    )

@@ -58,8 +58,17 @@ def shown(
     if static:
         return Static(trace)
     if has_frontend(shell) and views.has_widgets():
-        return session or pallas_debug.debug(trace)
+        return session or opened(trace)
     return trace
+
+
+def opened(trace: Any) -> Any:
+    """A session over a trace that stands at the first error, if there is one."""
+    session = pallas_debug.debug(trace)
+    events = [one.events[0] for one in session.judged().errors if one.events]
+    if events:
+        session.jump(events[0])
+    return session
 
 
 def has_frontend(shell: Any) -> bool:

@@ -26,7 +26,7 @@ from IPython.display import display
 import pallas_debug
 from pallas_debug import arguments, errors, tracebacks, views
 from pallas_debug.magic import cells
-from pallas_debug.magic.display import shown
+from pallas_debug.magic.display import opened, shown
 
 _HELP = f"(%{cells.NAME}? lists the options)"
 _WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
@@ -244,7 +244,7 @@ class PallasDebugMagics(Magics):
         if parsed.output:
             self.shell.user_ns[parsed.output] = trace
         if parsed.session:
-            self.shell.user_ns[parsed.session] = pallas_debug.debug(trace)
+            self.shell.user_ns[parsed.session] = opened(trace)
 
 
 def _show_trimmed(

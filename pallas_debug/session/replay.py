@@ -54,6 +54,7 @@ class Replay:
         self._options = options
         self._timelines: dict[int, Timeline] = {}
         self._sources: dict[int, ir.Launch] = {}
+        self._kept: dict[int, tuple[int, ...]] = {}
 
     def attach(self, sources: dict[int, ir.Launch]) -> None:
         """Gives launches of a trace from a file what is needed to run them."""
@@ -140,7 +141,7 @@ class Replay:
                 with flushing_denormals():
                     step, run = next(runs)
                 for one in wanted[step]:
-                    seen[step, one] = _held(timeline, run, one)
+                    seen[step, one] = self._held(launch, timeline, run, one)
             yield self._moment(event, number, [seen[step, number] for step in way])
             least = needed.pop()
             for key in [key for key in seen if key[0] < least]:
@@ -198,13 +199,31 @@ class Replay:
         if held.step != step or not least <= seen <= most:
             raise errors.OtherReplay(name=recorded.name, loc=recorded.loc)
 
+    def _held(self, launch: int, timeline: Timeline, run: Run, thread: int) -> Held:
+        state = run.m.state
+        found = state.threads.get(thread)
+        registers = timeline.needed(state, thread)
+        if found is not None and self.trace.thread_rows[thread].instr < 0:
+            kept = self._arguments(launch)
+            registers = {r: found.registers[r] for r in kept} | registers
+        return Held(
+            step=state.step,
+            events=run.writer.events,
+            pc=found.pc if found is not None else -1,
+            registers=registers,
+        )
 
-def _held(timeline: Timeline, run: Run, thread: int) -> Held:
-    state = run.m.state
-    found = state.threads.get(thread)
-    return Held(
-        step=state.step,
-        events=run.writer.events,
-        pc=found.pc if found is not None else -1,
-        registers=timeline.needed(state, thread),
-    )
+    def _arguments(self, launch: int) -> tuple[int, ...]:
+        """Registers that always hold what the kernel was called with."""
+        if launch not in self._kept:
+            kernel = self.trace.launches[launch].kernel
+            seen = {
+                one.number
+                for instr in kernel.tape
+                if instr.op == "window.view"
+                for one in instr.ins[:1]
+                if isinstance(one, ir.Reg)
+            }  # the user's parameter is the window
+            kept = tuple(r for r in kernel.arguments if r not in seen)
+            self._kept[launch] = kept
+        return self._kept[launch]

@@ -49,7 +49,8 @@ def page(
     Args:
       trace: What was recorded.
       report: What the checks say.
-      state: What the viewer shows first: its view state.
+      state: What the viewer shows first: its view state; by default it opens at the
+        first error.
       title: Of the page and the viewer.
       values_bytes: How many bytes of recorded values the page carries.
       address: Whether the page's address keeps what is shown, so that it can be sent.
@@ -57,6 +58,7 @@ def page(
     data = bundle(trace, report, values_bytes=values_bytes, title=title)
     packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
     names = dict.fromkeys(launch.name for launch in trace.launches)
+    shown = {**opening(report), **(state or {})}
     head = title or ", ".join(names) or "pallas_debug"
     summary = html_summary(trace, report) if report is not None else ""
     return "\n".join(
@@ -67,11 +69,18 @@ def page(
             f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body>",
             f'<div id="viewer"></div><noscript>{summary}</noscript>',
             f'<script id="bundle" type="application/octet-stream">{packed}</script>',
-            f'<script id="state" type="application/json">{_json(state or {})}</script>',
+            f'<script id="state" type="application/json">{_json(shown)}</script>',
             f"<script>{_inlined(scripts.script(scripts.EMBED))}</script>",
             f"<script>{START % str(address).lower()}</script></body></html>",
         ]
     )
+
+
+def opening(report: Any) -> dict[str, Any]:
+    """The view state in which a viewer opens: just after the first error's event."""
+    found = report.errors if report is not None else ()
+    events = [one.events[0] for one in found if one.events]
+    return {"v": 1, "cursor": events[0] + 1} if events else {}
 
 
 def fragment(

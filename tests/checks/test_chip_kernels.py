@@ -306,6 +306,11 @@ def test_tcgen05_exists_on_blackwell_only():
     assert "exists at compute capability 10.0 only; h100 has 9.0" in finding.message
 
 
+def lower(fn, *args):
+    """What JAX does with it for a TPU, on a machine without one."""
+    return jax.jit(fn).trace(*args).lower(lowering_platforms=("tpu",))
+
+
 @pytest.mark.parametrize(
     ("shape", "bad", "good", "words"),
     [
@@ -331,6 +336,10 @@ def test_block_that_does_not_match_the_tiles_of_a_tpu(shape, bad, good, words):
     assert not judged(call(good), jnp.zeros(shape), on="v5e", select="PD605").findings
     assert not judged(call(shape), jnp.zeros(shape), on="v5e", select="PD605").findings
     assert not judged(call(bad), jnp.zeros(shape), select="PD605").findings
+    if len(shape) > 1:  # JAX asks a device for the tiles of one dimension
+        lower(call(good), jnp.zeros(shape))
+        with pytest.raises(ValueError, match="divisible by 8 and 128"):
+            lower(call(bad), jnp.zeros(shape))
 
 
 def column(transforms):

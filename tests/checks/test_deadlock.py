@@ -44,10 +44,8 @@ def test_barrier_short_of_arrivals():
         (1, "ended", 0),
     ]
     edge = {"from": 2, "to": 1, "line": 26, "state": "ended", "number": 0}
-    # The way of the waiting thread leads to line 26, too: too late.
-    late = edge | {"to": 2, "line": 26, "state": "waits"}
-    ready = {"object": "ready[0]", "element": 0}
-    assert graph["edges"] == [edge | ready, late | ready]
+    assert graph["edges"] == [edge | {"object": "ready[0]", "element": 0}]
+    assert finding.details["circle"] == []
     assert finding.events == (0,)
     assert "num_arrivals of `ready` (2)" in finding.hint
 
@@ -134,6 +132,11 @@ def test_graph_of_a_cycle_names_the_lines_that_would_signal():
     edges = [(e["from"], e["to"], e["object"], e["line"]) for e in graph["edges"]]
     assert edges == [(1, 2, "ping[0]", 21), (2, 1, "pong[0]", 11)]
     assert {node["state"] for node in graph["nodes"]} == {"waits"}
+    first, second = report.by_code["PD210"]
+    assert first.details["circle"] == [1, 2]
+    assert "wait for each other: warpgroup 1 of block (0,)" in first.hint
+    assert "would signal at line 21" in first.hint
+    assert second.details["circle"] == [2, 1]
     fixed = run_checks(two_that_wait_for_each_other(crossed=False))
     assert "PD210" not in codes(fixed)
 
@@ -147,3 +150,16 @@ def test_graph_goes_to_the_agent_that_is_waited_for():
     finding = only(run_checks(b.close(outcome="deadlock", waiting=waiting)), "PD210")
     (edge,) = finding.details["graph"]["edges"]
     assert (edge["from"], edge["to"], edge["number"]) == (t.number, agent.number, -1)
+
+
+def test_wait_before_the_only_arrival_on_the_same_thread():
+    b = TraceBuilder(grid=(1,))
+    bar = b.barrier("bar")
+    t = b.thread(block=0)
+    waits = {"op": "gpu.barrier_wait", "line": 4, "accesses": access(1)}
+    t.blocked(bar, **waits)
+    b.instr("gpu.barrier_arrive", 5, accesses=access(1))
+    waiting = [(t.number, b.instr(**waits), bar, 0, 1)]
+    finding = only(run_checks(b.close(outcome="deadlock", waiting=waiting)), "PD210")
+    assert finding.details["circle"] == [t.number]
+    assert finding.hint.startswith("signal before this wait: line 5")

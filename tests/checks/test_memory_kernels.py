@@ -118,10 +118,10 @@ def shared(semantics):
     )
 
 
-def test_parallel_axis_whose_points_share_a_block_is_an_error():
+def test_parallel_axis_whose_points_share_a_block_is_a_warning():
     x = numbers(3, 16, 128)
     finding = only(pldb.check(shared(("parallel", "parallel")), x), "PD104")
-    assert finding.severity is Severity.ERROR
+    assert finding.severity is Severity.WARNING
     assert "belongs to grid points that differ along a parallel axis" in finding.message
     trace = pldb.trace(shared(("parallel", "arbitrary")), x)
     assert not run_checks(trace).findings

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import pytest
 from helpers import codes, only
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
 
 import pallas_debug as pldb
@@ -234,3 +235,29 @@ def test_checks_of_numbers_hold_for_a_random_schedule():
     report = pldb.check(apply(divide, 8), x, y, options=options)
     assert codes(report) == ["PD401"]
     assert report.findings[0].details["op"] == "lax.div"
+
+
+def test_nan_is_followed_through_shared_memory_and_copies():
+    def body(x, o, inward, outward, barrier):
+        plgpu.copy_gmem_to_smem(x, inward, barrier)
+        plgpu.barrier_wait(barrier)
+        value = inward[...]
+        outward[...] = value / (value - value)  # zero over zero at element 0
+        plgpu.commit_smem()
+        plgpu.copy_smem_to_gmem(outward, o)
+        plgpu.wait_smem_to_gmem(0)
+
+    smem = plgpu.SMEM((128,), F32)
+    scratch = [smem, smem, plgpu.Barrier()]
+    call = plgpu.kernel(body, out_type=like(128), scratch_types=scratch)
+    nan = only(pldb.check(call, jnp.arange(128.0), select="PD4"), "PD401")
+    assert nan.message.startswith("`div` of 0 and 0 is NaN at element (0,)")
+    assert "zero over zero" in nan.loc.text
+    assert nan.count == 2  # the infinities of the same line, too
+    steps = [step["text"].partition("[")[0] for step in nan.details["path"]]
+    assert steps == [
+        "div",
+        "write outward",
+        "read outward",
+        "write o",
+    ]

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
+from jax.experimental.pallas import triton
 
 
 def running_sum(x):
@@ -78,6 +79,26 @@ def not_a_number(x):
         o_ref[...] = value * mean
 
     return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+
+def normalized(x):
+    """Triton: each block divides its row by the row's sum and adds its number."""
+
+    def kernel(x_ref, o_ref):
+        i = pl.program_id(0)
+        row = x_ref[...]
+        total = row.sum()
+        o_ref[...] = row / total + i.astype(jnp.float32)
+
+    spec = pl.BlockSpec((None, x.shape[1]), lambda i: (i, 0))
+    return pl.pallas_call(
+        kernel,
+        grid=(x.shape[0],),
+        in_specs=[spec],
+        out_specs=spec,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        compiler_params=triton.CompilerParams(),
+    )(x)
 
 
 def rows(count=3, width=4):

@@ -46,7 +46,10 @@ def test_moment_has_what_is_needed_before_and_after(make, policy):
         expected = timeline.registers(before, thread) | timeline.registers(
             after, thread
         )
-        same(moment.registers, expected)
+        kept = {n: v for n, v in moment.registers.items() if n in expected}
+        same(kept, expected)
+        extra = moment.registers.keys() - expected.keys()
+        assert extra <= set(trace.launches[0].kernel.arguments)
         assert moment.pc == trace.columns.instr[event]
 
 

@@ -157,3 +157,17 @@ def test_large_memory_is_read_when_it_is_asked_for(summed, monkeypatch):
     assert not folds
     np.testing.assert_array_equal(found["o_ref"][1], rows()[:2].sum(0))
     assert folds == [1]
+
+
+def test_a_window_is_the_part_that_the_block_sees():
+    x = rows(4, 16) + 1
+    session = pldb.debug(jax_kernels.normalized, x)
+    for block in range(4):
+        session.jump(int(session.find(kind="read", buffer="x_ref", block=block)[0]))
+        np.testing.assert_array_equal(session.locals["x_ref"], x[block])
+        assert session.locals["o_ref"].shape == (16,)
+        session.next_thread()
+        np.testing.assert_allclose(session.locals["total"], x[block].sum())
+    session.jump(int(session.find(kind="read", buffer="x_ref", block=2)[0]))
+    run = session.divert("o_ref[3:5]", 7)
+    assert run.trace[run.cursor - 1].what == "write o_ref[2, 3:5]"

@@ -34,10 +34,15 @@ export class Groups {
   }
 }
 
-/** How many numbers of a sorted array are smaller than `value`. */
-export function lowerBound(sorted: ArrayLike<number>, value: number): number {
-  let low = 0;
-  let high = sorted.length;
+/** The first place in `from … to` of a sorted array whose number is not smaller than `value`. */
+export function lowerBound(
+  sorted: ArrayLike<number>,
+  value: number,
+  from = 0,
+  to = sorted.length,
+): number {
+  let low = from;
+  let high = to;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (sorted[middle] < value) low = middle + 1;

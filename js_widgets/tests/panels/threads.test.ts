@@ -12,7 +12,6 @@ import { bars, density, extent } from "../../src/panels/threads/coalesce";
 import {
   byThread,
   crewOf,
-  isWorker,
   type Lanes,
   laneAt,
   pack,
@@ -192,7 +191,7 @@ describe("lanes of recorded kernels", () => {
         expect(new Set(blocks).size).toBe(blocks.filter((b, i) => b !== blocks[i - 1]).length);
         let seen = crew.workers.length;
         crew.workers.forEach((thread, position) => {
-          expect(isWorker(threads.kind(thread))).toBe(true);
+          expect(threads.isAgent(thread)).toBe(false);
           const agents = crew.agents.subarray(crew.offsets[position], crew.offsets[position + 1]);
           seen += agents.length;
           const packs = packsOf(crew, position, threads, spans, index);

@@ -20,7 +20,7 @@ describe("the grid", () => {
   test("selects with the arrows, jumps with a second choice, says what is there", async () => {
     const app = await appOf("elementwise");
     const view = new GridView(app);
-    view.picture(400, 300);
+    view.size.value = { width: 400, height: 300 };
     view.select({ launch: 0, block: 0 });
     expect(app.cursor.value).toBe(0);
     view.move(1, 0);
@@ -36,7 +36,8 @@ describe("the grid", () => {
 
   test("finds under the pointer what it has drawn", async () => {
     const view = new GridView(await appOf("elementwise"));
-    const { facets } = view.picture(400, 300);
+    view.size.value = { width: 400, height: 300 };
+    const { facets } = view.picture.value;
     const { grid, x, y } = facets[0];
     for (let block = 0; block < grid.blocks; block++) {
       const place = [

@@ -55,10 +55,16 @@ def refusal(
     loc: ir.Loc | None = None,
     **more: Any,
 ) -> Finding:
-    """A finding that quotes what JAX raises, e.g. `NotImplementedError: …`."""
-    kind, _, wording = raises.partition(": ")
+    """A finding that quotes what JAX raises, e.g. `NotImplementedError: …`.
+
+    An ellipsis at the end stands for what changes from run to run; nothing after the
+    class means that JAX says nothing.
+    """
+    kind, _, quoted = raises.partition(": ")
+    wording = quoted.removesuffix("…")
+    said = f'{kind}: "{quoted}"' if quoted else f"{kind} without a message"
     return Finding(
-        message=f'{why}; JAX\'s {where} raises {kind}: "{wording}"',
+        message=f"{why}; JAX's {where} raises {said}",
         hint=hint,
         loc=loc or launch.loc,
         launch=launch.number,

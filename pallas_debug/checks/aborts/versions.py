@@ -19,6 +19,23 @@ REFUSED: dict[str, tuple[Version, Version | None]] = {
     "PD302": ((0, 10, 2), None),
     "PD303": ((0, 10, 2), None),
     "PD304": ((0, 11, 1), None),
+    "PD305": ((0, 10, 2), None),
+    "PD306": ((0, 10, 2), None),
+    "PD307": ((0, 10, 2), None),
+    "PD308": ((0, 10, 2), None),
+    "PD309": ((0, 10, 2), None),
+    "PD310": ((0, 10, 2), None),
+    "PD311": ((0, 10, 2), None),
+    "PD312": ((0, 10, 2), None),
+    "PD313": ((0, 10, 2), None),
+    "PD314": ((0, 10, 2), None),
+    "PD315": ((0, 10, 2), None),
+    "PD316": ((0, 10, 2), None),
+    "PD319": ((0, 11, 0), None),
+    "PD320": ((0, 10, 2), None),
+    "PD321": ((0, 10, 2), None),
+    "PD322": ((0, 10, 2), None),
+    "PD331": ((0, 10, 2), None),
 }
 
 
@@ -35,6 +52,10 @@ def version_of(kernel: ir.Kernel) -> Version:
 
 def is_refused(code: str, kernel: ir.Kernel) -> bool:
     """Whether the kernel's JAX version has the refusal of a check."""
-    first, end = REFUSED[code]
+    return within(kernel, *REFUSED[code])
+
+
+def within(kernel: ir.Kernel, first: Version, end: Version | None = None) -> bool:
+    """Whether the kernel's JAX is `first` or newer, and older than `end`."""
     version = version_of(kernel)
     return version >= first and (end is None or version < end)

@@ -46,16 +46,3 @@ export function fittedInside(text: string, width: number, measure: Measure): str
   }
   return "";
 }
-
-/** Which of some labels can be drawn on one line: earlier ones go first. */
-export function withoutOverlap(
-  spans: readonly { readonly from: number; readonly to: number }[],
-  gap = 4,
-): boolean[] {
-  const taken: { from: number; to: number }[] = [];
-  return spans.map((span) => {
-    const free = taken.every((t) => span.to + gap <= t.from || span.from >= t.to + gap);
-    if (free) taken.push(span);
-    return free;
-  });
-}

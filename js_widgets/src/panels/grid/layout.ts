@@ -233,7 +233,7 @@ function places(
 }
 
 /** The place on a line under a coordinate: an index, or -1 in a gap and outside. */
-export function indexAt(line: Line, place: number): number {
+function indexAt(line: Line, place: number): number {
   if (place < 0 || line.offsets.length === 0) return -1;
   let low = 0;
   let high = line.offsets.length - 1;
@@ -261,15 +261,4 @@ export function neighbor(grid: GridLayout, block: number, dx: number, dy: number
   if (column < 0 || row < 0 || column >= nx || row >= ny) return block;
   const found = grid.at[row * nx + column];
   return found < 0 ? block : found;
-}
-
-/** Coordinates of a linear block number. */
-export function coordinates(shape: readonly number[], block: number): number[] {
-  const found: number[] = [];
-  let rest = block;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    found.unshift(rest % shape[axis]);
-    rest = Math.floor(rest / shape[axis]);
-  }
-  return found;
 }

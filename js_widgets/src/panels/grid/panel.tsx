@@ -1,7 +1,7 @@
 /** The grid panel: every block by state, numbers or use of a buffer; select one, jump to it. */
 
-import { useSignal } from "@preact/signals";
-import { useCallback, useMemo, useRef } from "preact/hooks";
+import { effect } from "@preact/signals";
+import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { Canvas, type Pointer } from "../../ui/canvas";
 import type { App } from "../../ui/store";
 import { CopyButton } from "../drawing/copy";
@@ -16,20 +16,20 @@ import { GridView } from "./view";
 
 function Grid({ app }: { app: App }) {
   const view = useMemo(() => new GridView(app), [app]);
-  const needed = useSignal({ width: 0, height: 0 });
   const box = useRef<HTMLDivElement>(null);
   const size = useSize(box);
-  // The picture is laid out for what is visible; a larger one scrolls.
-  const picture = (width: number, height: number) =>
-    view.picture(width - 2 * PADDING, Math.min(size.value.height || height, height) - 2 * PADDING);
+  useEffect(
+    () =>
+      effect(() => {
+        view.size.value = size.value;
+      }),
+    [view],
+  );
+  useEffect(() => effect(() => reveal(view, box.current)), [view]);
   const cells = useCallback(
-    (context: CanvasRenderingContext2D, width: number, height: number) => {
-      const { facets, height: full } = picture(width, height);
-      const grown = full + 2 * PADDING > needed.peek().height + 1;
-      if (grown || needed.peek().width !== width)
-        needed.value = { width, height: full + 2 * PADDING };
+    (context: CanvasRenderingContext2D) => {
       const theme = app.theme.value;
-      facets.forEach((facet, i) => {
+      view.picture.value.facets.forEach((facet, i) => {
         paintCells(context, facet, view.shown(i), theme);
         paintClusters(context, facet, theme);
         paintLabels(context, facet, theme);
@@ -38,10 +38,10 @@ function Grid({ app }: { app: App }) {
     [app, view],
   );
   const rings = useCallback(
-    (context: CanvasRenderingContext2D, width: number, height: number) => {
+    (context: CanvasRenderingContext2D) => {
       const theme = app.theme.value;
       const hover = view.hover.value;
-      for (const facet of picture(width, height).facets) {
+      for (const facet of view.picture.value.facets) {
         if (facet.launch === app.launch.value)
           paintRing(context, facet, app.block.value, theme.accent, 2);
         if (facet.launch === hover?.launch) paintRing(context, facet, hover.block, theme.text, 1);
@@ -49,6 +49,7 @@ function Grid({ app }: { app: App }) {
     },
     [app, view],
   );
+  const { width, height } = view.picture.value;
   const key = (event: KeyboardEvent) => onKey(view, event);
   const move = ({ x, y }: Pointer) => {
     const place = view.at(x, y);
@@ -66,7 +67,10 @@ function Grid({ app }: { app: App }) {
     <div class="pd-panel">
       <Bar view={view} />
       <div class="pd-scroll pd-grid-frame" ref={box}>
-        <div class="pd-grid-size" style={{ minHeight: `${needed.value.height}px` }}>
+        <div
+          class="pd-grid-size"
+          style={{ minWidth: `${width + 2 * PADDING}px`, minHeight: `${height + 2 * PADDING}px` }}
+        >
           <Canvas class="pd-layer" label="" draw={cells} />
           <Canvas
             class="pd-layer"
@@ -89,6 +93,18 @@ function Grid({ app }: { app: App }) {
       <Legend view={view} />
     </div>
   );
+}
+
+/** Scrolls to the selected block when it is out of sight, once the picture has its size. */
+function reveal(view: GridView, frame: HTMLDivElement | null): void {
+  const at = view.boxOf({ launch: view.app.launch.value, block: view.app.block.value });
+  if (!at || !frame) return;
+  requestAnimationFrame(() => {
+    const axis = (place: number, cell: number, scroll: number, room: number) =>
+      place >= scroll && place + cell <= scroll + room ? scroll : place - room / 2;
+    frame.scrollLeft = axis(at.x, at.width, frame.scrollLeft, frame.clientWidth);
+    frame.scrollTop = axis(at.y, at.height, frame.scrollTop, frame.clientHeight);
+  });
 }
 
 const ARROWS: Record<string, readonly [number, number]> = {
@@ -225,7 +241,10 @@ function Legend({ view }: { view: GridView }) {
           {text}
         </span>
       ))}
-      {keys.length === 0 && (
+      {keys.length === 0 &&
+        view.numbers.value.low === view.numbers.value.high &&
+        `all ${metricText(color, view.numbers.value.low)}`}
+      {keys.length === 0 && view.numbers.value.low !== view.numbers.value.high && (
         <Ramp
           kind="sequential"
           dark={view.app.theme.value.dark}

@@ -4,7 +4,7 @@ import { computed, type ReadonlySignal, type Signal, signal } from "@preact/sign
 import { coordinates, tuple } from "../../model/tables";
 import { bytesText, grouped, plural } from "../../model/text";
 import type { App } from "../../ui/store";
-import { arrange, axesOf, type Facet, type Picture, siblings } from "./facets";
+import { arrange, axesOf, type Facet, PADDING, type Picture, siblings } from "./facets";
 import { axisName } from "./labels";
 import { blockAt, neighbor } from "./layout";
 import {
@@ -41,10 +41,9 @@ export class GridView {
   readonly states: ReadonlySignal<readonly Uint8Array[]>;
   readonly coverage: ReadonlySignal<readonly Coverage[]>;
   readonly numbers: ReadonlySignal<{ values: readonly Float64Array[]; low: number; high: number }>;
-  private last: { key: string; picture: Picture } = {
-    key: "",
-    picture: { facets: [], width: 0, height: 0 },
-  };
+  /** Room for the picture; a larger one scrolls. */
+  readonly size = signal({ width: 0, height: 0 });
+  readonly picture: ReadonlySignal<Picture>;
 
   constructor(readonly app: App) {
     this.settings = app.slice<Settings>("grid", { color: "state", axes: null });
@@ -66,6 +65,16 @@ export class GridView {
         coverageOf(app.model, one, buffer, app.element.value),
       );
     });
+    const axes = computed(() => this.settings.value.axes);
+    this.picture = computed(() => {
+      const given = this.launches.value.map((number) => ({
+        number,
+        title: this.title(number),
+        axes: axesOf(app.model.launches[number]),
+      }));
+      const { width, height } = this.size.value;
+      return arrange(given, axes.value, width - 2 * PADDING, height - 2 * PADDING);
+    });
     const metric = computed(() => this.settings.value.color as Metric);
     this.numbers = computed(() => {
       const values = this.launches.value.map((one) => metricOf(app.model, one, metric.value));
@@ -86,22 +95,6 @@ export class GridView {
     return color in COLORS && !(color === "coverage" && this.app.buffer.value < 0)
       ? color
       : "state";
-  }
-
-  picture(width: number, height: number): Picture {
-    const { model } = this.app;
-    const launches = this.launches.value;
-    const { axes } = this.settings.value;
-    const key = [model.title, this.app.run.value, launches, axes, width, height].join(" ");
-    if (this.last.key !== key) {
-      const given = launches.map((number) => ({
-        number,
-        title: this.title(number),
-        axes: axesOf(model.launches[number]),
-      }));
-      this.last = { key, picture: arrange(given, axes, width, height) };
-    }
-    return this.last.picture;
   }
 
   private title(launch: number): string {
@@ -138,7 +131,7 @@ export class GridView {
 
   /** The block under a point of the canvas. */
   at(x: number, y: number): Place | null {
-    for (const facet of this.last.picture.facets) {
+    for (const facet of this.picture.value.facets) {
       const block = blockAt(facet.grid, x - facet.x, y - facet.y);
       if (block >= 0) return { launch: facet.launch, block };
     }
@@ -146,7 +139,7 @@ export class GridView {
   }
 
   facetOf(launch: number): Facet | undefined {
-    return this.last.picture.facets.find((facet) => facet.launch === launch);
+    return this.picture.value.facets.find((facet) => facet.launch === launch);
   }
 
   /** What is known of a block, in a few lines. */
@@ -214,6 +207,19 @@ export class GridView {
     if (this.keys.length > 0) return "";
     const { low, high } = this.numbers.value;
     return `${metricText(this.color, low)} to ${metricText(this.color, high)}`;
+  }
+
+  /** Where a block lies in the picture, null if it is not in it. */
+  boxOf({ launch, block }: Place): { x: number; y: number; width: number; height: number } | null {
+    const facet = this.facetOf(launch);
+    if (!facet || !(block >= 0 && block < facet.grid.blocks)) return null;
+    const { columns, rows, column, row } = facet.grid;
+    return {
+      x: facet.x + columns.offsets[column[block]],
+      y: facet.y + rows.offsets[row[block]],
+      width: columns.cell,
+      height: rows.cell,
+    };
   }
 
   select(place: Place): void {

@@ -27,7 +27,7 @@ export function layoutOf(model: Model, buffer: number): Physical | null {
 }
 
 /** The transforms of a buffer's declaration as text, or null. */
-export function transformsOf(model: Model, buffer: number): string[] | null {
+function transformsOf(model: Model, buffer: number): string[] | null {
   const { buffers, events, launches, header } = model;
   const kernel = header.kernels[launches[buffers.launch[buffer]].kernel];
   const alloc = buffers.alloc[buffer];

@@ -33,7 +33,7 @@ export interface Survey {
 }
 
 /** More elements than this are not all looked at: every second, third, … stands for its neighbors. */
-export const MOST_ELEMENTS = 1 << 20;
+const MOST_ELEMENTS = 1 << 20;
 
 /** Counts a buffer; of a very large one a part, with the counts scaled up. */
 export function survey(contents: Contents): Survey {

@@ -147,12 +147,7 @@ const LETTERS: Record<number, string> = {
 };
 
 /** As many digits as fit. */
-export function fittedNumber(
-  value: number,
-  dtype: string,
-  width: number,
-  measure: Measure,
-): string {
+function fittedNumber(value: number, dtype: string, width: number, measure: Measure): string {
   for (let digits = 5; digits > 1; digits--) {
     const text = formatNumber(value, dtype, digits);
     if (measure(text) <= width) return text;

@@ -9,7 +9,7 @@ import type { MemoryView } from "./view";
 const ROW = 26;
 
 /** Buffers that are listed: of the launch, and of the selected block unless all are wanted. */
-export function listed(view: MemoryView): Int32Array {
+function listed(view: MemoryView): Int32Array {
   const { app } = view;
   const { buffers } = app.model;
   const [launch, block] = [app.launch.value, app.block.value];
@@ -23,7 +23,7 @@ export function listed(view: MemoryView): Int32Array {
 }
 
 /** Whether a buffer has been born and has not ended. */
-export function lives(view: MemoryView, buffer: number): "before" | "now" | "after" {
+function lives(view: MemoryView, buffer: number): "before" | "now" | "after" {
   const { alloc, free } = view.app.model.buffers;
   const cursor = view.app.cursor.value;
   if (alloc[buffer] >= 0 && cursor <= alloc[buffer]) return "before";

@@ -1,5 +1,7 @@
 /** Tiling and swizzle of shared memory: where each element really lies. Pure layout, from the kernel's own words. */
 
+import { strides } from "./slice";
+
 export interface Physical {
   /** Shape of the memory as rows of it are drawn. */
   readonly shape: readonly number[];
@@ -68,12 +70,7 @@ function tiledOrder(
 ): Int32Array {
   const tiled = tiledShape(shape, tiling) as number[];
   const outer = shape.length - tiling.length;
-  const steps = new Array<number>(shape.length);
-  let stride = 1;
-  for (let d = shape.length - 1; d >= 0; d--) {
-    steps[d] = stride;
-    stride *= shape[d];
-  }
+  const steps = strides(shape);
   // Strides in logical elements of each dimension of the tiled shape.
   const along = tiled.map((_, d) => {
     if (d < outer) return steps[d];

@@ -32,6 +32,7 @@ export const NUMBER_HEIGHT = 15;
 const HEAD = 16;
 /** Cells need not be larger than their numbers. */
 const LARGEST_CELL = 72;
+const TALLEST_CELL = 28;
 
 /** Cells that show a slice in a box; with room for labels at the left and top. */
 export function plotOf(slice: Slice, box: { width: number; height: number }, view: View): Plot {
@@ -39,7 +40,8 @@ export function plotOf(slice: Slice, box: { width: number; height: number }, vie
   const [width, height] = [Math.max(box.width - left - 4, 1), Math.max(box.height - HEAD - 4, 1)];
   const fit = fitted(slice, width, height);
   const cellWidth = whole(fit.width * view.zoom);
-  const cellHeight = whole(fit.height * view.zoom);
+  // Cells that were long to be seen need not stay so when they are large.
+  const cellHeight = whole(Math.min(fit.height * view.zoom, Math.max(fit.height, TALLEST_CELL)));
   const x0 = left + held(view.x, cellWidth * slice.columns, width);
   const y0 = HEAD + held(view.y, cellHeight * slice.rows, height);
   const column = Math.max(Math.floor((left - x0) / cellWidth), 0);

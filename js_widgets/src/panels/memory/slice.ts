@@ -61,7 +61,7 @@ export function sliceOf(shape: readonly number[], choice: Choice = {}): Slice {
 }
 
 /** The last two dimensions that have more than one index, else the last two. */
-export function usualDimensions(shape: readonly number[]): [x: number, y: number] {
+function usualDimensions(shape: readonly number[]): [x: number, y: number] {
   const last = shape.map((_, d) => d).reverse();
   const wide = last.filter((d) => shape[d] > 1);
   const found = [...wide, ...last.filter((d) => shape[d] <= 1)].slice(0, 2);

@@ -28,7 +28,7 @@ export interface SpaceMap {
 }
 
 /** More rectangles than this are not stacked: only their sum is shown. */
-export const MOST_STACKED = 3000;
+const MOST_STACKED = 3000;
 
 /** The spaces of a launch as one block sees them (its own buffers and those of no block). */
 export function spacesOf(model: Model, launch: number, block: number): SpaceMap[] {

@@ -1,5 +1,7 @@
 /** The horizontal axis of the lanes: steps or events, never seconds; zoom and pan. Pure. */
 
+import { lowerBound } from "../../model/groups";
+
 export type AxisKind = "step" | "event";
 
 /** Events of one launch along an axis. Steps never decrease from event to event. */
@@ -40,24 +42,8 @@ export function axisOf(
   }
   const [low, high] = [step[first], step[last - 1] + 1];
   const at = (event: number) => (event >= last ? high : step[Math.max(event, first)]);
-  const eventAt = (place: number) => firstFrom(step, place, first, last);
+  const eventAt = (place: number) => lowerBound(step, place, first, last);
   return { kind, first, last, low, high, owner, at, eventAt };
-}
-
-/** The first index in `from … to` whose value is at least `wanted`. */
-export function firstFrom(
-  values: ArrayLike<number>,
-  wanted: number,
-  from: number,
-  to: number,
-): number {
-  let [low, high] = [from, to];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (values[middle] < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The whole axis. */

@@ -1,7 +1,7 @@
 /** Mouse, wheel and keys of the lanes: zoom, pan, select, jump. */
 
+import { lowerBound } from "../../model/groups";
 import type { CanvasProps, Pointer } from "../../ui/canvas";
-import { firstFrom } from "./axis";
 import { extent } from "./coalesce";
 import type { Frame } from "./frame";
 import type { Lane } from "./lanes";
@@ -64,7 +64,7 @@ export function nearest(view: ThreadsView, lane: Lane, span: number, place: numb
   const list = view.model.eventsOfThread(thread);
   if (list.length === 0) return -1;
   const axis = view.axis.value;
-  const after = firstFrom(list, axis.eventAt(Math.floor(place)), 0, list.length);
+  const after = lowerBound(list, axis.eventAt(Math.floor(place)), 0, list.length);
   const distance = (i: number) => Math.abs(axis.at(list[i]) + 0.5 - place);
   let best = Math.min(after, list.length - 1);
   for (const i of [after - 1, after + 1]) {
@@ -79,7 +79,7 @@ function following(view: ThreadsView, event: number): number {
   const here = view.app.event;
   const same = here >= 0 && axis.at(here) === axis.at(event);
   const list = view.model.eventsOfThread(view.model.events.thread[event]);
-  const at = same ? firstFrom(list, here, 0, list.length) : -1;
+  const at = same ? lowerBound(list, here, 0, list.length) : -1;
   const next = at >= 0 && list[at] === here ? list[at + 1] : undefined;
   return next !== undefined && axis.at(next) === axis.at(event) ? next : event;
 }
@@ -226,7 +226,7 @@ function neighbor(view: ThreadsView, by: number): void {
 /** The selected thread's next event, or its last where nothing follows. */
 function next(view: ThreadsView): void {
   const list = view.model.eventsOfThread(view.app.thread.value);
-  const after = firstFrom(list, view.app.cursor.value, 0, list.length);
+  const after = lowerBound(list, view.app.cursor.value, 0, list.length);
   if (after < list.length) view.app.jump(list[after]);
   else if (list.length > 0) view.app.jump(list[list.length - 1]);
 }

@@ -3,6 +3,7 @@
 export interface ThreadFacts {
   readonly count: number;
   kind(thread: number): string;
+  isAgent(thread: number): boolean;
   readonly parent: ArrayLike<number>;
   readonly device: ArrayLike<number>;
   readonly block: ArrayLike<number>;
@@ -31,15 +32,11 @@ export interface Lane {
   readonly height: number;
 }
 
+/** The order of the lanes of a block. */
 const WORKERS = ["launch", "core", "block", "warpgroup", "warp"];
-export const WORKER_HEIGHT = 22;
-export const AGENT_HEIGHT = 16;
+const WORKER_HEIGHT = 22;
+const AGENT_HEIGHT = 16;
 const MOST_ROWS = 12;
-
-/** Whether a kind of thread belongs to the program and is no asynchronous operation. */
-export function isWorker(kind: string): boolean {
-  return WORKERS.includes(kind);
-}
 
 /** Spans of each thread, as `rows[offsets[t] … offsets[t + 1]]`. */
 export interface ByThread {
@@ -74,7 +71,7 @@ export function crewOf(facts: ThreadFacts, launch: number): Crew {
   const workers: number[] = [];
   const order = new Map<string, number>();
   for (let t = 0; t < facts.count; t++) {
-    if (facts.launch[t] === launch && isWorker(facts.kind(t))) workers.push(t);
+    if (facts.launch[t] === launch && !facts.isAgent(t)) workers.push(t);
   }
   const rank = (thread: number) => {
     const kind = facts.kind(thread);

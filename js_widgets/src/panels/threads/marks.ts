@@ -1,9 +1,9 @@
 /** Events on a lane, where there is room to tell them apart: each kind has a shape of its own. */
 
+import { lowerBound } from "../../model/groups";
 import { Kind } from "../../schema.gen";
 import type { Theme } from "../../ui/theme";
 import { box } from "../drawing/patterns";
-import { firstFrom } from "./axis";
 import type { Frame } from "./frame";
 import type { Lane } from "./lanes";
 import type { ThreadsView } from "./view";
@@ -59,8 +59,8 @@ function marksOf(
   const axis = view.axis.value;
   const { x0, x1 } = view.window.value;
   const list = model.eventsOfThread(thread);
-  const first = firstFrom(list, axis.eventAt(Math.floor(x0) - 1), 0, list.length);
-  const end = firstFrom(list, axis.eventAt(Math.ceil(x1) + 1), first, list.length);
+  const first = lowerBound(list, axis.eventAt(Math.floor(x0) - 1), 0, list.length);
+  const end = lowerBound(list, axis.eventAt(Math.ceil(x1) + 1), first, list.length);
   // Agents say by their text what they do; marks only where a unit is wide.
   if (end - first > frame.width / ROOM || (!worker && !hasAgentMarks(view, frame))) return;
   if (end <= first) return;

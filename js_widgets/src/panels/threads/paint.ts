@@ -2,8 +2,8 @@
 
 import { grouped } from "../../model/text";
 import type { Theme } from "../../ui/theme";
+import { ticks } from "../../ui/ticks";
 import { box, hatch, frame as outline } from "../drawing/patterns";
-import { niceStep } from "../drawing/steps";
 import { fitted, fittedInside, type Measure, measurer } from "../drawing/text";
 import { type Bar, bars } from "./coalesce";
 import { type Frame, HEAD } from "./frame";
@@ -75,7 +75,7 @@ function paintLane(
   context.restore();
 }
 
-export function barsOf(view: ThreadsView, rows: Int32Array, frame: Frame): Bar[] {
+function barsOf(view: ThreadsView, rows: Int32Array, frame: Frame): Bar[] {
   return bars(rows, view.model.spans, view.axis.value, view.window.value, frame.width);
 }
 
@@ -213,7 +213,7 @@ function paintNames(
 }
 
 /** A thread's name in little room: `wg 1 (0, 3)` says as much as the long one. */
-export function laneName(name: string, width: number, measure: Measure): string {
+function laneName(name: string, width: number, measure: Measure): string {
   if (measure(name) <= width) return name;
   const short = name
     .replace(" of block ()", "")
@@ -231,13 +231,12 @@ export function ticksOf(
 ): { x: number; tick: number; half: number }[] {
   const { x0, x1 } = view.window.value;
   const unit = frame.width / (x1 - x0);
-  const step = niceStep(unit, measure(grouped(Math.round(x1))) + 24, x1 - x0);
-  const found: { x: number; tick: number; half: number }[] = [];
-  for (let tick = Math.ceil(x0 / step) * step; tick <= x1; tick += step) {
-    const x = Math.round(frame.left + (tick - x0) * unit) + 0.5;
-    found.push({ x, tick, half: measure(grouped(tick)) / 2 });
-  }
-  return found;
+  const room = measure(grouped(Math.round(x1))) + 24;
+  return ticks(x0, x1, frame.width / room, 1).map((tick) => ({
+    x: Math.round(frame.left + (tick - x0) * unit) + 0.5,
+    tick,
+    half: measure(grouped(tick)) / 2,
+  }));
 }
 
 const MOST_FINDINGS = 300;

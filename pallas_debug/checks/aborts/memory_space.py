@@ -1,0 +1,62 @@
+"""PD306 memory-space: scratch in a memory that GPU interpret mode does not have.
+
+## What it does
+
+Looks at the memory space of what `pl.run_scoped` and `scratch_types=` allocate in a
+kernel that is asked to run in JAX's GPU interpret mode.
+
+## Why is this bad?
+
+JAX 0.10.2 to 0.12.0.1 knows GMEM, SMEM and registers, from 0.11.0 on TMEM, too. For any
+other it stops while tracing: `NotImplementedError: Unsupported memory space: any`.
+
+## Example
+
+```python
+pl.run_scoped(inner, pl.ANY((8,), jnp.int32))
+```
+
+## Use instead
+
+```python
+pl.run_scoped(inner, plgpu.SMEM((8,), jnp.int32))
+```
+
+Tensor memory (`plgpu.TMEM`) needs JAX 0.11.0 or newer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pallas_debug import ir
+from pallas_debug.checks.aborts import versions
+from pallas_debug.checks.aborts.foreseen import Refused, findings
+from pallas_debug.checks.check import check
+from pallas_debug.checks.finding import Finding
+from pallas_debug.trace.trace import Trace
+
+KNOWN = ("gmem", "smem", "regs", "barrier", "semaphore")
+HAS_TMEM = (0, 11, 0)
+
+
+@check("PD306", "memory-space")
+def memory_space(trace: Trace) -> Iterator[Finding]:
+    """Scoped allocations in a space that JAX refuses."""
+    yield from findings(trace, "PD306", _judge)
+
+
+def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
+    instr = kernel.tape[number]
+    if instr.op != "scope.alloc" or kernel.scopes[instr.scope].name != "run_scoped":
+        return
+    for decl in instr.params["decls"]:
+        in_tmem = decl.space == "tmem" and versions.within(kernel, HAS_TMEM)
+        if decl.space not in KNOWN and not in_tmem:
+            is_old = decl.space == "tmem"
+            yield Refused(
+                f"scratch `{decl.name}` is in {decl.space.upper()}",
+                f"NotImplementedError: Unsupported memory space: {decl.space}",
+                "use JAX 0.11.0 or newer" if is_old else "allocate it in plgpu.SMEM",
+            )
+            return
