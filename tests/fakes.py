@@ -99,7 +99,9 @@ class FakeSession:
         return types.SimpleNamespace(findings=self.findings, errors=errors_only)
 
     def debug(self, trace):
-        return types.SimpleNamespace(trace=trace)
+        made = types.SimpleNamespace(trace=trace, judged=lambda: self.check(trace))
+        made.jump = lambda event: setattr(made, "cursor", event + 1)
+        return made
 
     def install(self, monkeypatch, package):
         """Puts the fake in the place of the public names."""

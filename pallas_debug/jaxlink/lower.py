@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.jaxlink import (
     blocks,
     control,
+    facts,
     locations,
     names,
     privates,
@@ -88,8 +88,8 @@ def _pallas_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     _finish(lw)
     return _kernel(
         lw, arguments, arrays, (n_scalars, n_in, n_out), aliases,
-        _facts(lw, call, dynamic_grid=gm.num_dynamic_grid_bounds > 0,
-               scalar_prefetch=n_scalars, real_blocks=_real_blocks(gm)),
+        facts.facts(lw, call, dynamic_grid=gm.num_dynamic_grid_bounds > 0,
+                    scalar_prefetch=n_scalars, real_blocks=_real_blocks(gm)),
     )  # fmt: skip
 
 
@@ -168,10 +168,10 @@ def _mesh_call(lw: Lowering, call: LaunchCall) -> ir.Kernel:
     free()
     _finish(lw)
     aliases = tuple(dict(p.get("input_output_aliases") or {}).items())
-    facts = _facts(
+    known = facts.facts(
         lw, call, mpmd_scratch=len(scratch), mesh=type(mesh).__name__, cores=True
     )
-    return _kernel(lw, arguments, arrays, (0, n_in, n_out), aliases, facts)
+    return _kernel(lw, arguments, arrays, (0, n_in, n_out), aliases, known)
 
 
 def _finish(lw: Lowering) -> None:
@@ -187,7 +187,7 @@ def _kernel(
     arrays: tuple[ir.Buffer, ...],
     counts: tuple[int, int, int],
     aliases: tuple[tuple[int, int], ...],
-    facts: dict[str, Any],
+    known: dict[str, Any],
 ) -> ir.Kernel:
     return ir.Kernel(
         name=lw.call.name,
@@ -204,20 +204,8 @@ def _kernel(
         locs=tuple(lw.locs),
         scopes=tuple(lw.scopes),
         loc=lw.start_loc,
-        facts=facts,
+        facts=known,
     )
-
-
-def _facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
-    return {
-        "jax_version": jax.__version__,
-        "interpret": call.interpret,
-        "primitive": call.primitive,
-        "vmem_limit_bytes": getattr(
-            call.params.get("compiler_params"), "vmem_limit_bytes", None
-        ),
-        **more,
-    }
 
 
 def _written(body: Any) -> set[int]:

@@ -213,6 +213,8 @@ def _kind(lw: Lowering, aval: Any, params: dict[str, Any]) -> tuple[str, str]:
             params["num_arrivals"] = _cluster_arrivals(lw, dtype)
         return "barrier", kind
     if not isinstance(dtype, np.dtype) and "sem" in str(dtype).lower():
+        if lw.backend == "mosaic_gpu" and space_of(aval) == "semaphore":
+            params["space"] = "semaphore_mem"  # a TPU's, not Mosaic GPU's
         for word in ("dma", "barrier"):
             if word in str(dtype):
                 return "semaphore", f"{word}_semaphore"

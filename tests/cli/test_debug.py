@@ -119,9 +119,9 @@ def test_letters_mean_one_command_each():
 
 
 def test_a_fault_is_found_by_commands_alone(prompt):
-    assert "breakpoint 1: line=" in prompt.tell(
-        "break jax_kernels.py:17 if acc[0] == 4"
-    )
+    trace = prompt.session.trace
+    place = trace[int(trace.events.where(op="state.set")[0])].place
+    assert "breakpoint 1: line=" in prompt.tell(f"break {place} if acc[0] == 4")
     assert "write o_ref[1, 0:4]" in prompt.tell("c")
     assert "* acc: float32[4] = [ 4., 6., 8., 10.]" in prompt.tell("locals").replace(
         "  acc", "* acc"
@@ -175,6 +175,12 @@ def test_wrong_lines_are_refused_with_what_would_be_right(prompt, line, said):
     assert said in prompt.tell(line)
     assert prompt.failed
     assert prompt.session.cursor == 1
+
+
+def test_a_breakpoint_that_nothing_meets_says_so(prompt):
+    assert "no event meets it" in prompt.tell("break 9999")
+    assert "no event meets it" in prompt.tell("watch x_ref")
+    assert "no event" not in prompt.tell("break kind='read'")
 
 
 def test_lists_and_conditions(prompt):

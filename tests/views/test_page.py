@@ -53,7 +53,9 @@ def test_page_is_the_same_each_time(built, judged):
 def test_nothing_in_the_page_ends_an_element(built, judged):
     state = {"filter": "</script><script>alert(1)</script>"}
     page = views.page(*judged, state=state, title="</title><b>")
-    assert json.loads(element(page, "state")) == state
+    shown = json.loads(element(page, "state"))
+    assert shown["filter"] == state["filter"]
+    assert shown["cursor"] == judged[1].errors[0].events[0] + 1  # opens at the error
     assert len(re.findall("</script", page)) == 4
     assert "<title>&lt;/title&gt;&lt;b&gt;</title>" in page
     assert '"<\\/script><\\!-- é"' in page

@@ -4,7 +4,26 @@ They say what JAX would raise if it ran the kernel as it was asked to; here the 
 runs anyway. One file for each refusal.
 """
 
+from pallas_debug.checks.aborts import barrier_index as barrier_index
+from pallas_debug.checks.aborts import block_specs as block_specs
+from pallas_debug.checks.aborts import collective_axes as collective_axes
+from pallas_debug.checks.aborts import copy_options as copy_options
 from pallas_debug.checks.aborts import dynamic_grid as dynamic_grid
 from pallas_debug.checks.aborts import dynamic_slice as dynamic_slice
+from pallas_debug.checks.aborts import hang as hang
+from pallas_debug.checks.aborts import index_array as index_array
+from pallas_debug.checks.aborts import jitted_helper as jitted_helper
+from pallas_debug.checks.aborts import masked_access as masked_access
+from pallas_debug.checks.aborts import memory_space as memory_space
+from pallas_debug.checks.aborts import mixed_registers as mixed_registers
 from pallas_debug.checks.aborts import mpmd_scratch as mpmd_scratch
+from pallas_debug.checks.aborts import program_id as program_id
+from pallas_debug.checks.aborts import reference_views as reference_views
+from pallas_debug.checks.aborts import register_operand as register_operand
+from pallas_debug.checks.aborts import run_state as run_state
 from pallas_debug.checks.aborts import scalar_arguments as scalar_arguments
+from pallas_debug.checks.aborts import (
+    synchronization_scratch as synchronization_scratch,
+)
+from pallas_debug.checks.aborts import tensor_core_options as tensor_core_options
+from pallas_debug.checks.aborts import unimplemented as unimplemented

@@ -8,7 +8,8 @@ kernel that is asked to run in JAX's GPU interpret mode.
 ## Why is this bad?
 
 JAX 0.10.2 to 0.12.0.1 knows GMEM, SMEM and registers, from 0.11.0 on TMEM, too. For any
-other it stops while tracing: `NotImplementedError: Unsupported memory space: any`.
+other it stops while tracing: `NotImplementedError: Unsupported memory space: any`, or
+with a bare `KeyError` for the scratch of a `pallas_call`.
 
 ## Example
 
@@ -48,15 +49,27 @@ def memory_space(trace: Trace) -> Iterator[Finding]:
 
 def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
     instr = kernel.tape[number]
-    if instr.op != "scope.alloc" or kernel.scopes[instr.scope].name != "run_scoped":
+    if instr.op != "scope.alloc":
+        return
+    is_scoped = kernel.scopes[instr.scope].name == "run_scoped"
+    if not is_scoped and kernel.facts.get("primitive") != "pallas_call":
         return
     for decl in instr.params["decls"]:
         in_tmem = decl.space == "tmem" and versions.within(kernel, HAS_TMEM)
-        if decl.space not in KNOWN and not in_tmem:
-            is_old = decl.space == "tmem"
-            yield Refused(
-                f"scratch `{decl.name}` is in {decl.space.upper()}",
-                f"NotImplementedError: Unsupported memory space: {decl.space}",
-                "use JAX 0.11.0 or newer" if is_old else "allocate it in plgpu.SMEM",
-            )
-            return
+        if decl.space in KNOWN or in_tmem:
+            continue
+        yield Refused(
+            f"scratch `{decl.name}` is in {decl.space.upper()}",
+            _raises(decl.space, is_scoped),
+            "use JAX 0.11.0 or newer"
+            if decl.space == "tmem"
+            else "allocate it in plgpu.SMEM",
+        )
+        return
+
+
+def _raises(space: str, is_scoped: bool) -> str:
+    if is_scoped or space == "tmem":
+        return f"NotImplementedError: Unsupported memory space: {space}"
+    shown = "<MemorySpace.ANY: 'any'>" if space == "any" else f"'{space.upper()}'"
+    return f"KeyError: {shown}"

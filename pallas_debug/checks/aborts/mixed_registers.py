@@ -66,4 +66,6 @@ def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
         yield Refused(why, MIXED, "allocate the accumulator in a run_scoped of its own")
     elif registers[0].params.get("collective"):
         why = f"{name} is allocated with collective_axes"
-        yield Refused(why, COLLECTIVE, "leave out collective_axes: registers are not shared")
+        yield Refused(
+            why, COLLECTIVE, "leave out collective_axes: registers are not shared"
+        )

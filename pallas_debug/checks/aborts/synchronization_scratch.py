@@ -59,6 +59,9 @@ def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
         return
     for decl in instr.params["decls"]:
         raises = _raises(kernel, decl)
+        is_scoped = kernel.scopes[instr.scope].name == "run_scoped"
+        if raises and not is_scoped:  # scratch of a pallas_call
+            raises = "AssertionError: "
         if raises:
             noun = decl.dtype.replace("_", " ")
             hint = "use a plgpu.Barrier within the block, or leave this part out there"
@@ -72,7 +75,9 @@ def _raises(kernel: ir.Kernel, decl: ir.Buffer) -> str:
     """What JAX raises for a declaration; empty if it takes it."""
     if decl.dtype.endswith("semaphore"):
         if decl.params.get("space"):
-            return f"NotImplementedError: Unsupported memory space: {decl.params['space']}"
+            return (
+                f"NotImplementedError: Unsupported memory space: {decl.params['space']}"
+            )
         return f"NotImplementedError: nan + {decl.dtype}"
     if decl.dtype != "cluster_barrier":
         return ""

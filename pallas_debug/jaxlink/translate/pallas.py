@@ -75,6 +75,9 @@ def run_scoped(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
         refs.declare(lw, names[i] or f"scratch{i}", v.aval, t, _scope(v.aval, scope))
         for i, (v, t) in enumerate(zip(jaxpr.invars, transforms, strict=True))
     )
+    if collective:
+        axes = tuple(map(str, p["collective_axes"]))
+        decls = tuple(_along(decl, axes) for decl in decls)
     held, free = allocated(lw, decls, lw.grid.threads if collective else 1)
     outs = lw.jaxpr(jaxpr, held, ins)
     free()
@@ -111,6 +114,11 @@ def allocated(
             lw.emit(op, regs, params=params, sync=True)
 
     return [held[i] for i in range(len(decls))], free
+
+
+def _along(decl: ir.Buffer, axes: tuple[str, ...]) -> ir.Buffer:
+    """The declaration with the axes along which its buffer is one."""
+    return dataclasses.replace(decl, params={**decl.params, "collective": axes})
 
 
 def _scope(aval: Any, scope: str) -> str:

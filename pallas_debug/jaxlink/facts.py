@@ -1,0 +1,51 @@
+"""What static checks need of a launch and the tape does not show: `Kernel.facts`.
+
+Some equations leave no instruction, because nothing observable happens here; JAX's own
+interpreters may refuse them all the same, so they are noted with their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+
+from pallas_debug.jaxlink import locations, ops, privates, versions
+from pallas_debug.jaxlink.capture import LaunchCall
+from pallas_debug.jaxlink.lowering import Lowering
+
+UNSEEN = ("gpu.layout_cast", "pallas.delay")
+
+
+def facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
+    """The facts of a lowered launch, and those that only its front door knows."""
+    p = call.params
+    jaxpr = p["jaxpr"] if "jaxpr" in p else p["jaxprs"][0]
+    found = {
+        "jax_version": jax.__version__,
+        "interpret": call.interpret,
+        "primitive": call.primitive,
+        "vmem_limit_bytes": getattr(p.get("compiler_params"), "vmem_limit_bytes", None),
+        **more,
+    }
+    if call.interpret == "gpu":
+        found["inline_mgpu"] = getattr(p.get("interpret"), "inline_mgpu", "error")
+    unseen = tuple(dict.fromkeys(_unseen(lw, jaxpr, lw.start_loc)))
+    if unseen:
+        found["unseen"] = unseen
+    return found
+
+
+def _unseen(lw: Lowering, jaxpr: Any, loc: int) -> Iterator[tuple[str, int]]:
+    """Ops without an instruction, and the numbers of their places."""
+    for eqn in versions.open_jaxpr(jaxpr)[0].eqns:
+        place = lw.add_loc(locations.user_loc(eqn.source_info))
+        place = loc if place < 0 else place
+        name = ops.op_name(eqn.primitive)
+        if name in UNSEEN:
+            yield name, place
+        elif name == "gpu.async_load" and eqn.params.get("reduce") is not None:
+            yield "gpu.load_reduce", place
+        for inner in privates.core.jaxprs_in_params(eqn.params):
+            yield from _unseen(lw, inner, place)
