@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from pallas_debug import ir
 from pallas_debug.jaxlink import locations, ops, privates, versions
 from pallas_debug.jaxlink.capture import LaunchCall
 from pallas_debug.jaxlink.lowering import Lowering
@@ -30,22 +31,23 @@ def facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
         **more,
     }
     if call.interpret == "gpu":
-        found["inline_mgpu"] = getattr(p.get("interpret"), "inline_mgpu", "error")
-    unseen = tuple(dict.fromkeys(_unseen(lw, jaxpr, lw.start_loc)))
+        options = p.get("interpret")
+        found["inline_mgpu"] = getattr(options, "inline_mgpu", "error")
+        found["out_of_bounds_reads"] = getattr(options, "out_of_bounds_reads", "raise")
+    unseen = tuple(dict.fromkeys(_unseen(jaxpr, call.loc)))
     if unseen:
-        found["unseen"] = unseen
+        found["unseen"] = tuple((op, lw.add_loc(loc)) for op, loc in unseen)
     return found
 
 
-def _unseen(lw: Lowering, jaxpr: Any, loc: int) -> Iterator[tuple[str, int]]:
-    """Ops without an instruction, and the numbers of their places."""
+def _unseen(jaxpr: Any, loc: ir.Loc | None) -> Iterator[tuple[str, ir.Loc | None]]:
+    """Ops without an instruction, and their places."""
     for eqn in versions.open_jaxpr(jaxpr)[0].eqns:
-        place = lw.add_loc(locations.user_loc(eqn.source_info))
-        place = loc if place < 0 else place
+        place = locations.user_loc(eqn.source_info, loc)
         name = ops.op_name(eqn.primitive)
         if name in UNSEEN:
             yield name, place
         elif name == "gpu.async_load" and eqn.params.get("reduce") is not None:
             yield "gpu.load_reduce", place
         for inner in privates.core.jaxprs_in_params(eqn.params):
-            yield from _unseen(lw, inner, place)
+            yield from _unseen(inner, place)

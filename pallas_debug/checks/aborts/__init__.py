@@ -4,6 +4,7 @@ They say what JAX would raise if it ran the kernel as it was asked to; here the 
 runs anyway. One file for each refusal.
 """
 
+from pallas_debug.checks.aborts import access_outside as access_outside
 from pallas_debug.checks.aborts import barrier_index as barrier_index
 from pallas_debug.checks.aborts import block_specs as block_specs
 from pallas_debug.checks.aborts import collective_axes as collective_axes

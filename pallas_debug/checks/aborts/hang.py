@@ -27,8 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pallas_debug.checks.aborts import versions
-from pallas_debug.checks.aborts.foreseen import severity
-from pallas_debug.checks.aborts.refusal import in_gpu_interpreter
+from pallas_debug.checks.aborts.refusal import interpret_of
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -41,15 +40,13 @@ def hang(trace: Trace) -> Iterator[Finding]:
     """Launches that would never come back from JAX."""
     for launch in trace.launches:
         kernel = launch.kernel
-        if launch.outcome.kind != "deadlock" or not in_gpu_interpreter(kernel):
-            continue
-        if versions.is_refused("PD320", kernel):
+        is_stuck = launch.outcome.kind == "deadlock" and interpret_of(kernel) == "gpu"
+        if is_stuck and versions.is_refused("PD320", kernel):
             yield Finding(
-                message=f"the launch comes to a deadlock; JAX's {WHERE} hangs without "
-                "a word",
+                message=f"the launch comes to a deadlock; JAX's {WHERE}, if it gets "
+                "so far, hangs without a word",
                 hint="do not run it there before the deadlock is gone",
                 loc=launch.loc,
                 launch=launch.number,
-                severity=severity(kernel),
                 details={"exception": "", "wording": "", "where": WHERE},
             )

@@ -23,7 +23,8 @@ pl.run_scoped(inner, pl.ANY((8,), jnp.int32))
 pl.run_scoped(inner, plgpu.SMEM((8,), jnp.int32))
 ```
 
-Tensor memory (`plgpu.TMEM`) needs JAX 0.11.0 or newer.
+Tensor memory (`plgpu.TMEM`) needs JAX 0.11.0 or newer. A `plgpu.RefUnion` in the scratch
+of a `pallas_call` is refused from 0.11.2 on: make it scratch of a `plgpu.kernel`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ from pallas_debug.trace.trace import Trace
 
 KNOWN = ("gmem", "smem", "regs", "barrier", "semaphore")
 HAS_TMEM = (0, 11, 0)
+REFUSES_UNIONS = (0, 11, 2)
+UNION = (
+    "NotImplementedError: `RefUnion` is not supported as a `pallas_call` scratch shape "
+    "in interpret mode; allocate it as `plgpu.kernel` scratch instead."
+)
 
 
 @check("PD306", "memory-space")
@@ -55,6 +61,11 @@ def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
     if not is_scoped and kernel.facts.get("primitive") != "pallas_call":
         return
     for decl in instr.params["decls"]:
+        is_union = decl.params.get("union") and not is_scoped
+        if is_union and versions.within(kernel, REFUSES_UNIONS):
+            hint = "make it scratch of a plgpu.kernel"
+            yield Refused(f"scratch `{decl.name}` is a union", UNION, hint)
+            return
         in_tmem = decl.space == "tmem" and versions.within(kernel, HAS_TMEM)
         if decl.space in KNOWN or in_tmem:
             continue

@@ -31,6 +31,7 @@ REFUSED: dict[str, tuple[Version, Version | None]] = {
     "PD314": ((0, 10, 2), None),
     "PD315": ((0, 10, 2), None),
     "PD316": ((0, 10, 2), None),
+    "PD317": ((0, 10, 2), None),
     "PD319": ((0, 11, 0), None),
     "PD320": ((0, 10, 2), None),
     "PD321": ((0, 10, 2), None),
