@@ -22,6 +22,24 @@ def build(fixed: bool) -> Case:
     """Doubles four tiles; one warpgroup loads, the other computes and stores."""
     import jax
     import jax.numpy as jnp
+    from jax.experimental.pallas import mosaic_gpu as plgpu
+
+    launch = plgpu.kernel(
+        _ring(fixed),
+        out_type=jax.ShapeDtypeStruct((TILES * TILE,), jnp.float32),
+        num_threads=2,
+        thread_name="warpgroup",
+        scratch_types=[
+            plgpu.SMEM((SLOTS, TILE), jnp.float32),
+            plgpu.Barrier(num_barriers=SLOTS),
+            plgpu.Barrier(num_barriers=SLOTS),
+        ],
+    )
+    return launch, (jnp.arange(TILES * TILE, dtype=jnp.float32),)
+
+
+def _ring(fixed: bool) -> Any:
+    """The kernel, of both warpgroups."""
     from jax import lax
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import mosaic_gpu as plgpu
@@ -52,18 +70,7 @@ def build(fixed: bool) -> Case:
                 if fixed:
                     plgpu.barrier_arrive(free.at[slot])
 
-    launch = plgpu.kernel(
-        ring,
-        out_type=jax.ShapeDtypeStruct((TILES * TILE,), jnp.float32),
-        num_threads=2,
-        thread_name="warpgroup",
-        scratch_types=[
-            plgpu.SMEM((SLOTS, TILE), jnp.float32),
-            plgpu.Barrier(num_barriers=SLOTS),
-            plgpu.Barrier(num_barriers=SLOTS),
-        ],
-    )
-    return launch, (jnp.arange(TILES * TILE, dtype=jnp.float32),)
+    return ring
 
 
 def reference(x: Any) -> Any:

@@ -18,7 +18,9 @@ from pallas_debug.jaxlink import privates
 
 # Kernels that JAX ships count as library code for JAX and as kernels for us.
 SHIPPED = os.path.join("jax", "experimental", "pallas", "ops") + os.sep
-OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OURS = os.path.dirname(os.path.dirname(HERE)) + os.sep
+GALLERY = os.path.join(OURS, "gallery") + os.sep  # the user's side of the fence
 
 KERNEL_CODE = ("user", "shipped")
 
@@ -44,8 +46,12 @@ def current_loc() -> Loc | None:
     """The user's line that is running: for what JAX does at once, without a traceback."""
     frame: types.FrameType | None = sys._getframe()
     while frame is not None:
-        if _origin(frame.f_code.co_filename) == "user":
-            return _loc(frame.f_code.co_filename, frame.f_code, frame.f_lasti)
+        file = frame.f_code.co_filename
+        origin = _origin(file)
+        if origin == "user":
+            return _loc(file, frame.f_code, frame.f_lasti)
+        if origin == "ours" and not file.startswith(HERE):
+            return None  # a door of ours made the call
         frame = frame.f_back
     return None
 
@@ -93,7 +99,7 @@ def _innermost(traceback: Any, shipped_too: bool) -> Loc | None:
 
 @functools.lru_cache(maxsize=4096)
 def _origin(file: str) -> str:
-    if file.startswith(OURS):
+    if file.startswith(OURS) and not file.startswith(GALLERY):
         return "ours"
     if SHIPPED in file:
         return "shipped"

@@ -13,8 +13,9 @@ from pallas_debug import ir
 from pallas_debug.machine.accesses import ALLOC, FREE, READ, WRITE
 from pallas_debug.machine.memory import Place, Window
 from pallas_debug.machine.replaying.quiet import Quiet
-from pallas_debug.machine.rules.grid_windows import Box, Held, Slot, slot_of
-from pallas_debug.machine.rules.grid_windows import box_text as box_text
+from pallas_debug.machine.rules.grid_slots import Box, Slot, slot_of
+from pallas_debug.machine.rules.grid_slots import box_text as box_text
+from pallas_debug.machine.rules.grid_windows import Held
 
 COPY_IN, FLUSH = (ALLOC, READ, WRITE), (READ, WRITE, FREE)
 Params = Mapping[str, Any]
