@@ -189,7 +189,7 @@ def copy(t, source, target, at, to, op=None):
 
 
 LAUNCHES = PROGRAMS.map(lambda p: Writer(p[0], p[1]).program(p[2]))
-WIDE_LAUNCHES = PROGRAMS.map(lambda p: Writer(10 + p[0], p[1]).program(p[2]))
+WIDE_LAUNCHES = PROGRAMS.map(lambda p: Writer(16 + p[0], p[1]).program(p[2]))
 POLICIES = st.one_of(
     st.just({"policy": "round-robin"}),
     st.integers(0, 5).map(lambda seed: {"policy": "random", "seed": seed}),

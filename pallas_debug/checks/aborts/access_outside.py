@@ -58,7 +58,7 @@ def access_outside(trace: Trace) -> Iterator[Finding]:
         mine = np.isin(columns.launch, numbers) & (columns.region >= 0)
         events = np.flatnonzero(mine & np.isin(columns.kind, (Kind.READ, Kind.WRITE)))
         pairs = accesses.pairs(trace, events)
-        suspects = events[np.unique(pairs.of[~pairs.inside])]
+        suspects = events[~pairs.inside[pairs.of]]
         seen: set[int] = set()
         for seq in suspects.tolist():
             position = int(columns.instr[seq])

@@ -82,5 +82,5 @@ def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
 def _raises(space: str, is_scoped: bool) -> str:
     if is_scoped or space == "tmem":
         return f"NotImplementedError: Unsupported memory space: {space}"
-    shown = "<MemorySpace.ANY: 'any'>" if space == "any" else f"'{space.upper()}'"
+    shown = "<MemorySpace.ANY: 'any'>" if space == "any" else space.upper()
     return f"KeyError: {shown}"

@@ -217,9 +217,9 @@ class _Builder(Scopes):
         first = instr.accesses[:1] if instr.op in SIZED else instr.accesses
         steps = [o for access in first for o in (*access.operands(),)[1:]]
         values = () if instr.op == "gpu.await_previous" else instr.ins
-        if self.r.level(thread, (*steps, *values)) > KNOWN or instr.params.get(
-            "groups"
-        ):
+        values = [o for o in values if self.r.value(thread, o).text not in self.refs]
+        known = self.r.level(thread, (*steps, *values)) == KNOWN
+        if not known or instr.params.get("groups"):
             raise NotReplayable
         self.touch(thread, instr)
 

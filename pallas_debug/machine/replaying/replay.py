@@ -27,7 +27,7 @@ from pallas_debug.machine.step import Step
 from pallas_debug.machine.watch import Watch
 from pallas_debug.trace.schema import COLUMNS, ROW_BYTES
 
-FEWEST = 8  # grid points: with less it does not pay
+FEWEST = 16  # grid points: with less it does not pay
 MOST_WAYS = 8
 MOST_LESSONS = 32
 BATCH_EVENTS, BATCH_BLOCKS = 4096, 256  # then the clock is looked at

@@ -99,6 +99,6 @@ export function swizzled(at: number, bits: number, swizzle: number): number {
   const perChunk = (CHUNK * 8) / bits;
   const chunk = Math.floor(at / perChunk);
   const row = Math.floor(chunk / (BANK_ROW / CHUNK));
-  const moved = chunk ^ (chunk & (swizzle / CHUNK - 1));
+  const moved = chunk ^ (row & (swizzle / CHUNK - 1));
   return moved * perChunk + (at - chunk * perChunk);
 }
