@@ -136,9 +136,11 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
         said = "".join(f" (`{name}`{at} is {value})" for name, at, value in causes)
         what = f"the index map of `{row.name}` gives the block {region.text}{said}: "
         what += words
+        hint = "an index map counts blocks, not elements; keep it within the array"
         if causes:
             details["caused_by"] = causes
-        hint = "an index map counts blocks, not elements; keep it within the array"
+            scalars = " and ".join(f"`{name}`{at}" for name, at, _ in causes)
+            hint = f"clamp what the index map makes of {scalars} to the array's blocks"
         return Fault(what, Severity.ERROR, hint, details)
     if thread.kind in COPIES and kind in COPY_VERBS:
         what = f"{COPY_VERBS[kind]} {target}: {words}"

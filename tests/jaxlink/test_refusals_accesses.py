@@ -30,7 +30,7 @@ from jaxlink.refusals import (
 
 from pallas_debug.jaxlink.versions import JAX
 
-TAKES_TRANSPOSES = JAX >= (0, 11, 2)
+IS_NEW = JAX >= (0, 11, 2)
 HAS_COPY_OPTIONS = pytest.mark.skipif(
     JAX < (0, 11, 1), reason="the options came with JAX 0.11.1"
 )
@@ -132,9 +132,7 @@ def test_options_of_a_copy_to_shared_memory():
 
 
 def turned(ref):
-    return (
-        ref.transpose((1, 0)) if TAKES_TRANSPOSES else plgpu.transpose_ref(ref, (1, 0))
-    )
+    return ref.transpose((1, 0)) if IS_NEW else plgpu.transpose_ref(ref, (1, 0))
 
 
 def read(view, out, dtype=jnp.int32):
@@ -147,7 +145,7 @@ def read(view, out, dtype=jnp.int32):
 def test_view_of_a_read():
     law("PD314", True, read(lambda r: r.reshape(8), (8,)), X2)
     law("PD314", True, read(lambda r: r.bitcast(F32), (2, 4), F32), X2)
-    law("PD314", not TAKES_TRANSPOSES, read(turned, (4, 2)), X2)
+    law("PD314", not IS_NEW, read(turned, (4, 2)), X2)
     accepted(read(lambda r: r.at[0:2], (2, 4)), X2)
 
 
@@ -186,14 +184,14 @@ def flat(ref):
 def test_views_of_a_copy_to_shared_memory():
     law("PD314", True, copied_in(flat, same, (8,), (8,)), X2)
     law("PD314", True, copied_in(same, flat, (2, 4), (2, 4)), X)
-    law("PD314", not TAKES_TRANSPOSES, copied_in(turned, same, (4, 2), (4, 2)), X2)
-    law("PD314", not TAKES_TRANSPOSES, copied_in(same, turned, (4, 2), (4, 2)), X2)
+    law("PD314", not IS_NEW, copied_in(turned, same, (4, 2), (4, 2)), X2)
+    law("PD314", not IS_NEW, copied_in(same, turned, (4, 2), (4, 2)), X2)
     accepted(copied_in(same, same, (2, 4), (2, 4)), X2)
 
 
 @pytest.mark.parametrize(
     ("source", "target", "is_refused"),
-    [(same, turned, True), (turned, same, not TAKES_TRANSPOSES)],
+    [(same, turned, True), (turned, same, not IS_NEW)],
     ids=["target", "source"],
 )
 def test_transposed_view_of_a_copy_to_global_memory(source, target, is_refused):
@@ -286,10 +284,42 @@ def past_write(x_ref, o_ref, at):
     o_ref[pl.ds(at, 4)] = x_ref[0:4]  # refused
 
 
-@pytest.mark.parametrize("copy", [past_read, past_write])
-def test_access_past_the_end(copy):
-    law("PD317", True, shifted(6, copy), X)
+def one_read(x_ref, o_ref, at):
+    o_ref[0] = x_ref[at]  # refused
+
+
+def one_write(x_ref, o_ref, at):
+    o_ref[at] = x_ref[0]  # refused
+
+
+@pytest.mark.parametrize(
+    ("copy", "at"),
+    [
+        (past_read, 6),
+        (past_read, 8),
+        (past_read, -2),
+        (past_write, 6),
+        (past_write, 8),
+        (past_write, -2),
+        (one_read, 8),
+        (one_write, 8),
+        (one_write, -1),
+    ],
+)
+def test_access_out_of_bounds(copy, at):
+    law("PD317", True, shifted(at, copy), X)
+
+
+@pytest.mark.parametrize("copy", [past_read, past_write, one_read, one_write])
+def test_access_within_bounds(copy):
     accepted(shifted(4, copy), X)
+
+
+def test_negative_index_of_a_read():
+    (finding,) = foreseen(shifted(-1, one_read), X)
+    assert (finding.code, finding.severity) == ("PD332", "error")
+    assert "refused" in finding.loc.text
+    assert asked(shifted(-1, one_read), X).outputs[0][0] == 7
 
 
 @pytest.mark.skipif(JAX < (0, 11, 1), reason="the class has the option from 0.11.1 on")
@@ -312,7 +342,13 @@ def test_copy_past_the_end():
         plgpu.barrier_wait(barrier)
         o_ref[...] = smem[...]
 
-    law("PD317", JAX < (0, 11, 2), kernel(body, SMEM, BARRIER, **GRID), X)
+    fn = kernel(body, SMEM, BARRIER, **GRID)
+    if not IS_NEW:
+        law("PD317", True, fn, X)
+        return
+    (finding,) = foreseen(fn, X)
+    assert (finding.code, finding.severity) == ("PD333", "info")
+    assert asked(fn, X).outputs[0].tolist() == [6, 7, 0, 0, 0, 0, 0, 0]
 
 
 HANGING = """

@@ -6,8 +6,10 @@ runs anyway. One file for each refusal.
 
 from pallas_debug.checks.aborts import access_outside as access_outside
 from pallas_debug.checks.aborts import barrier_index as barrier_index
+from pallas_debug.checks.aborts import barrier_phase as barrier_phase
 from pallas_debug.checks.aborts import block_specs as block_specs
 from pallas_debug.checks.aborts import collective_axes as collective_axes
+from pallas_debug.checks.aborts import copy_filled as copy_filled
 from pallas_debug.checks.aborts import copy_options as copy_options
 from pallas_debug.checks.aborts import dynamic_grid as dynamic_grid
 from pallas_debug.checks.aborts import dynamic_slice as dynamic_slice
@@ -18,6 +20,7 @@ from pallas_debug.checks.aborts import masked_access as masked_access
 from pallas_debug.checks.aborts import memory_space as memory_space
 from pallas_debug.checks.aborts import mixed_registers as mixed_registers
 from pallas_debug.checks.aborts import mpmd_scratch as mpmd_scratch
+from pallas_debug.checks.aborts import negative_index as negative_index
 from pallas_debug.checks.aborts import program_id as program_id
 from pallas_debug.checks.aborts import reference_views as reference_views
 from pallas_debug.checks.aborts import register_operand as register_operand

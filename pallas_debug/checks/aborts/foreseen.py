@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks.aborts.refusal import interpret_of, kernels, refusal
+from pallas_debug.checks.aborts.refusal import asked_of_gpu, kernels, refusal
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.ir import flow
 from pallas_debug.trace.trace import Trace
@@ -33,7 +33,7 @@ Judge = Callable[[ir.Kernel, int], Iterable[Refused]]
 
 def severity(kernel: ir.Kernel) -> Severity:
     """An error only for a kernel that is asked to run in GPU interpret mode."""
-    return Severity.ERROR if interpret_of(kernel) == "gpu" else Severity.INFO
+    return Severity.ERROR if asked_of_gpu(kernel) else Severity.INFO
 
 
 def findings(

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pallas_debug.checks.aborts import versions
-from pallas_debug.checks.aborts.refusal import interpret_of
+from pallas_debug.checks.aborts.refusal import asked_of_gpu
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -40,7 +40,7 @@ def hang(trace: Trace) -> Iterator[Finding]:
     """Launches that would never come back from JAX."""
     for launch in trace.launches:
         kernel = launch.kernel
-        is_stuck = launch.outcome.kind == "deadlock" and interpret_of(kernel) == "gpu"
+        is_stuck = launch.outcome.kind == "deadlock" and asked_of_gpu(kernel)
         if is_stuck and versions.is_refused("PD320", kernel):
             yield Finding(
                 message=f"the launch comes to a deadlock; JAX's {WHERE}, if it gets "

@@ -51,14 +51,19 @@ def index_array(trace: Trace) -> Iterator[Finding]:
 
 def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
     instr = kernel.tape[number]
-    if instr.op in ACCESSES and _gathers(instr) > 0:
+    if instr.op in ACCESSES and _gathers(instr):
         yield Refused("a reference is indexed by an array", RAISES, HINT)
     elif instr.op in COPIES and any(
-        one.accesses and _gathers(one) == 1 for one in routine(kernel, number)
+        _gathers(one) == 1 for one in routine(kernel, number)
     ):  # several arrays at once are an image's windows: PD313
         yield Refused("a copy picks rows by an array", RAISES, HINT)
 
 
 def _gathers(instr: ir.Instr) -> int:
-    steps = [s for s in instr.accesses[0].steps if isinstance(s, ir.Index)]
+    steps = [
+        step
+        for access in instr.accesses[:1]
+        for step in access.steps
+        if isinstance(step, ir.Index)
+    ]
     return sum(isinstance(dim, ir.Gather) for step in steps for dim in step.dims)

@@ -66,8 +66,8 @@ def reference_view(trace: Trace) -> Iterator[Finding]:
 def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
     instr = kernel.tape[number]
     if instr.op in ACCESSES:
-        step = _odd(kernel, instr.accesses[0])
-        if step is not None:
+        steps = [_odd(kernel, access) for access in instr.accesses[:1]]
+        for step in filter(None, steps):
             yield _refused(step, f"{UNSUPPORTED}{_shown(step)}")
     elif instr.op in (IN, OUT):
         yield from _copy(kernel, number)

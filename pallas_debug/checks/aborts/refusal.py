@@ -21,6 +21,11 @@ def interpret_of(kernel: ir.Kernel) -> str:
     return str(kernel.facts.get("interpret") or "none")
 
 
+def asked_of_gpu(kernel: ir.Kernel) -> bool:
+    """Whether it is asked to run in GPU interpret mode."""
+    return interpret_of(kernel) == "gpu"
+
+
 def lowered_for_gpu(kernel: ir.Kernel) -> bool:
     """Whether it is a Mosaic GPU kernel that no interpreter is asked to run."""
     return kernel.backend == "mosaic_gpu" and interpret_of(kernel) == "none"

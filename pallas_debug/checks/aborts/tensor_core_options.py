@@ -4,14 +4,13 @@
 
 Looks at the products and copies of Blackwell's tensor core in a kernel that is asked to
 run in JAX's GPU interpret mode: along a cluster axis (`collective_axis=`), with block
-scales or sparsity, and arriving on a barrier without `orders_tensor_core=True`.
+scales or sparsity.
 
 ## Why is this bad?
 
 JAX 0.11.1 to 0.12.0.1 stops in the middle of the run: `AssertionError: collective_axis
-not supported yet`, for scales and sparsity without a text (from 0.11.0 on); for the
-barrier `ValueError: tcgen05_mma only allows arriving on a Barrier that orders tensor
-core`. No line of the kernel is named. JAX 0.10.2 has no tensor memory at all (PD306).
+not supported yet`, for scales and sparsity without a text (from 0.11.0 on). No line of
+the kernel is named. JAX 0.10.2 has no tensor memory at all (PD306).
 
 ## Example
 
@@ -21,8 +20,7 @@ plgpu.tcgen05_mma(acc, a_smem, b_smem, barrier, collective_axis="cluster")
 
 ## Use instead
 
-A product within one block, without `collective_axis=`, and
-`plgpu.Barrier(orders_tensor_core=True)`.
+A product of plain matrices within one block, without `collective_axis=`.
 """
 
 from __future__ import annotations
@@ -31,18 +29,16 @@ from collections.abc import Iterator
 
 from pallas_debug import ir
 from pallas_debug.checks.aborts import versions
-from pallas_debug.checks.aborts.foreseen import Refused, allocation, findings, routine
+from pallas_debug.checks.aborts.foreseen import Refused, findings, routine
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
 
 COLLECTIVE = "AssertionError: collective_axis not supported yet"
 COLLECTIVE_COPY = "AssertionError: Collective axis not supported for copy yet"
-UNORDERED = "ValueError: {} only allows arriving on a Barrier that orders tensor core"
 SINCE = (0, 11, 1)
 OPS = {
     "gpu.tcgen05_mma": "tcgen05_mma",
-    "gpu.tcgen05_commit_arrive": "tcgen05_commit_arrive",
     "gpu.tcgen05_copy_start": "a copy to tensor memory",
 }
 WITHIN = "stay within one block in what runs there"
@@ -73,18 +69,3 @@ def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
             if options["what"] == "smem":
                 yield Refused(f"{name} has a collective_axis", COLLECTIVE_COPY, WITHIN)
             return
-        if is_new and instr.op == "gpu.tcgen05_arrive":
-            yield from _arrival(kernel, starter, instr, name)
-
-
-def _arrival(
-    kernel: ir.Kernel, starter: ir.Instr, instr: ir.Instr, name: str
-) -> Iterator[Refused]:
-    ref = instr.accesses[0].ref
-    if not isinstance(ref, ir.Reg) or ref.number >= len(starter.ins):
-        return
-    decl = allocation(kernel, starter.ins[ref.number])
-    if decl and decl.dtype == "barrier" and not decl.params.get("orders_tensor_core"):
-        why = f"{name} arrives on `{decl.name}`, which does not order the tensor core"
-        hint = "allocate plgpu.Barrier(orders_tensor_core=True)"
-        yield Refused(why, UNORDERED.format(name), hint)

@@ -32,11 +32,14 @@ REFUSED: dict[str, tuple[Version, Version | None]] = {
     "PD315": ((0, 10, 2), None),
     "PD316": ((0, 10, 2), None),
     "PD317": ((0, 10, 2), None),
+    "PD318": ((0, 10, 2), None),
     "PD319": ((0, 11, 0), None),
     "PD320": ((0, 10, 2), None),
     "PD321": ((0, 10, 2), None),
     "PD322": ((0, 10, 2), None),
     "PD331": ((0, 10, 2), None),
+    "PD332": ((0, 10, 2), None),
+    "PD333": ((0, 11, 2), None),
 }
 
 
