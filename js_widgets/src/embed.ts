@@ -19,7 +19,11 @@ export function mount(
   const mounted = mountView(element, bundle, stateOfAddress(state));
   let stop = () => {};
   void mounted.ready.then((app) => {
-    if (app) stop = app.watch(keepInAddress, 300);
+    if (!app) return;
+    stop = app.watch(keepInAddress, 300);
+    // A whole page: its keys work at once, unless something else has the focus.
+    if (window === window.top && document.activeElement === document.body)
+      element.shadowRoot?.querySelector<HTMLElement>(".pd-frame")?.focus();
   });
   const dispose = () => {
     stop();

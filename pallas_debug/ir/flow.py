@@ -42,16 +42,28 @@ def reachable(tape: Tape, entry: int) -> set[int]:
     return found
 
 
+def may_switch(tape: Tape, position: int) -> bool:
+    """Whether a scheduler may switch threads before an instruction.
+
+    It may where the thread synchronizes, and where it has just done so: what it signalled
+    or started may come first.
+    """
+    if tape[position].sync:
+        return True
+    before = tape[position - 1] if position else None
+    return before is not None and before.sync and before.op not in CONTROL
+
+
 def leaders(
     tape: Tape,
     *,
     entry: int = 0,
     single: bool = False,
-    begins: Callable[[Instr], bool] = lambda instr: instr.sync,
+    begins: Callable[[Tape, int], bool] = may_switch,
 ) -> list[int]:
     """Tape positions at which a segment begins, sorted.
 
-    Beside jump targets these are the instructions of which `begins` says so; by default
+    Beside jump targets these are the positions of which `begins` says so; by default
     those before which a scheduler may switch threads.
     """
     if single:
@@ -59,7 +71,7 @@ def leaders(
     found = {0, entry}
     for position, instr in enumerate(tape):
         found.update(instr.targets)
-        if begins(instr):
+        if begins(tape, position):
             found.add(position)
         if instr.op in CONTROL:
             found.add(position + 1)

@@ -18,6 +18,7 @@ from pallas_debug.ir.flow import (
     CONTROL,
     leaders,
     live_at_leaders,
+    may_switch,
     used_and_defined,
 )
 from pallas_debug.machine.places import Plan
@@ -30,7 +31,10 @@ WAIT, END = -1, -2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A compiled run: `run(m, registers)` gives the next pc, `WAIT` or `END`."""
+    """A compiled run: `run(m, registers)` gives the next pc, `WAIT` or `END`.
+
+    `sync` says that a scheduler may switch threads before it.
+    """
 
     run: Callable[[Any, list], int]
     start: int
@@ -119,7 +123,7 @@ class _Compiler:
                 run=scope[f"seg_{start}"],
                 start=start,
                 length=end - start,
-                sync=self.tape[start].sync,
+                sync=may_switch(self.tape, start),
             )
             for start, end in zip(self.starts, ends, strict=True)
         }
@@ -212,5 +216,6 @@ class _Compiler:
         return self.source.constant(operand.value)
 
 
-def _can_wait(instr: ir.Instr) -> bool:
-    return instr.op in RULES and RULES.get(instr.op).waits
+def _can_wait(tape: ir.Tape, position: int) -> bool:
+    op = tape[position].op
+    return op in RULES and RULES.get(op).waits

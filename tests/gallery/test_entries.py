@@ -44,3 +44,15 @@ def test_every_module_of_the_folder_is_listed():
 def test_entries_go_from_easy_to_hard():
     levels = [entry.level for entry in ENTRIES]
     assert levels == sorted(levels)
+
+
+def test_some_interleaving_shows_the_race_in_the_output():
+    fn, args = gallery.ENTRIES["ring_race"].faulty()
+    right = gallery.ENTRIES["ring_race"].reference(*args)
+
+    def output(seed):
+        options = pldb.Options(policy="random", seed=seed)
+        return pldb.trace(fn, *args, options=options).outputs
+
+    assert np.array_equal(pldb.trace(fn, *args).outputs, right)
+    assert not all(np.array_equal(output(seed), right) for seed in range(40))

@@ -158,7 +158,7 @@ def test_segments_begin_where_a_thread_may_stop_or_come_to():
     kernel = t.kernel()
     ops = [instr.op for instr in kernel.tape]
     starts = leaders(kernel.tape)
-    assert starts == [0, 1, 3, 5, 6, 9]
+    assert starts == [0, 1, 2, 3, 5, 6, 7, 9, 10]
     assert ops[6] == "test.wait"
     assert ops[3] == "lax.f"
     assert leaders(kernel.tape, single=True) == list(range(len(ops)))

@@ -1,6 +1,6 @@
 /** Breakpoints and watchpoints: queries that stop the way on, as plain data. */
 
-import { type Direction, toBreakpoint } from "../model/navigation";
+import { type Direction, search, toBreakpoint } from "../model/navigation";
 import { compile, type Predicate, type Query } from "../model/query";
 import { ask } from "./live";
 import { go } from "./moves";
@@ -28,6 +28,20 @@ export function breakpointQuery(app: App, one: Breakpoint): Query | null {
   return query;
 }
 
+const silent = new WeakMap<Query, boolean>();
+
+/** Whether no recorded event meets a breakpoint's query; found once. */
+export function matchesNothing(app: App, one: Breakpoint): boolean {
+  const query = breakpointQuery(app, one);
+  if (!query) return false;
+  let known = silent.get(query);
+  if (known === undefined) {
+    known = search(app.model, 0, 1, query.matches) === null;
+    silent.set(query, known);
+  }
+  return known;
+}
+
 /** Whether only a kernel can say where it stops. */
 export function needsKernel(one: Breakpoint): boolean {
   return Boolean(one.when || one.change);
@@ -41,6 +55,10 @@ export async function continueTo(app: App, direction: Direction): Promise<void> 
     if (found) go(app, found.cursor);
     return;
   }
+  if (direction < 0 && !enabled.length) {
+    app.notice.value = "No breakpoint: stayed here. Home goes to the start.";
+    return;
+  }
   const usable = enabled.filter((one) => !needsKernel(one));
   const tests = usable
     .map((one) => breakpointQuery(app, one)?.matches)
@@ -49,9 +67,11 @@ export async function continueTo(app: App, direction: Direction): Promise<void> 
   const left = enabled.length - usable.length;
   if (left)
     app.notice.value = `${left} conditional breakpoint${left > 1 ? "s" : ""} skipped: conditions need a kernel.`;
-  else if (!tests.length && app.notice.value === "") {
-    app.notice.value =
-      direction > 0 ? "No breakpoint: went to the end." : "No breakpoint: went to the start.";
+  else if (app.notice.value === "") {
+    const never = usable.filter((one) => matchesNothing(app, one));
+    if (!tests.length) app.notice.value = "No breakpoint: went to the end.";
+    else if (never.length)
+      app.notice.value = `No recorded event on ${never.map((one) => one.label || one.where).join("; ")}.`;
   }
 }
 
@@ -65,6 +85,7 @@ export function toggleBreakpoint(app: App, where: string, label: string): void {
 
 export function addBreakpoint(app: App, part: Partial<Breakpoint>): void {
   const { value } = app.breakpoints;
+  if (value.some((one) => one.where === part.where && !one.when)) return;
   const id = Math.max(0, ...value.map((one) => one.id)) + 1;
   const plain = { where: "", when: "", enabled: true, label: "" };
   app.breakpoints.value = [...value, { ...plain, ...part, id }];

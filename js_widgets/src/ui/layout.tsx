@@ -6,10 +6,13 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { PANELS } from "../panels";
 import type { Panel } from "../panels/panel";
 import { showPanel } from "./commands";
+import { leaveTo } from "./focus";
 import { Icon } from "./icons";
 import { type App, clamp } from "./store";
 
 const NARROW = 820;
+/** Too low for two docks, without the frame around them. */
+const LOW = 290;
 const CORNERS: readonly (readonly string[])[] = [
   ["source"],
   ["grid", "threads"],
@@ -31,9 +34,11 @@ function panelsOf(ids: readonly string[]): Panel[] {
 export function Layout({ app }: { app: App }): JSX.Element {
   const body = useRef<HTMLDivElement>(null);
   const narrow = useSignal(false);
+  const low = useSignal(false);
   useLayoutEffect(() => {
     const measure = () => {
       narrow.value = (body.current?.clientWidth || NARROW) < NARROW;
+      low.value = (body.current?.clientHeight || LOW) < LOW;
     };
     measure();
     const observer = new ResizeObserver(measure);
@@ -50,7 +55,7 @@ export function Layout({ app }: { app: App }): JSX.Element {
     <Dock key={i} app={app} ids={docks[i]} share={share} />
   );
   let content: ComponentChildren;
-  if (zoomed) content = <Dock app={app} ids={PANELS.map((panel) => panel.id)} share={1} />;
+  if (zoomed || low.value) content = <Dock app={app} ids={PANELS.map((panel) => panel.id)} share={1} />;
   else if (narrow.value)
     content = column([dock(0, at("stack")), split("stack", false), dock(1, 1 - at("stack"))], 1);
   else {
@@ -188,7 +193,10 @@ function Tab(props: {
       data-pd-tab={panel.id}
       aria-selected={selected}
       tabIndex={selected ? 0 : -1}
-      onClick={() => showPanel(app, panel.id)}
+      onClick={(event) => {
+        showPanel(app, panel.id);
+        if (event.detail) leaveTo(event);
+      }}
       onDblClick={onZoom}
     >
       {panel.title}

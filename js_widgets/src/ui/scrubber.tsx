@@ -59,7 +59,11 @@ export function Scrubber({ app }: { app: App }): JSX.Element {
       aria-valuemin={0}
       aria-valuemax={app.model.count}
       aria-valuenow={app.cursor.value}
-      aria-valuetext={`${grouped(app.cursor.value)} of ${grouped(app.model.count)} events`}
+      aria-valuetext={
+        app.event < 0
+          ? "before the first event"
+          : `event #${grouped(app.event)} of #${grouped(app.model.count - 1)}`
+      }
     >
       <Canvas
         draw={draw}

@@ -1,20 +1,30 @@
 /** The frame around the panels: toolbar, position, current event, runs, status, keys. */
 
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
+import { placeSource } from "../panels/source/state";
 import { fileName } from "../model/text";
 import { commands, runCommand, showPanel } from "./commands";
+import { keepFocus } from "./focus";
 import { isTyping } from "./keys";
 import { Layout } from "./layout";
 import { Overlays } from "./overlays";
 import { Scrubber } from "./scrubber";
-import type { App } from "./store";
+import { type App, TICK } from "./store";
 import { Toolbar } from "./toolbar";
 
 export function Shell({ app }: { app: App }): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
+  const focused = useSignal(false);
+  useEffect(() => keepFocus(root.current!, focused), []);
   const key = (event: KeyboardEvent) => {
-    if (event.defaultPrevented || isTyping(event)) return;
+    if (event.defaultPrevented) return;
+    if (isTyping(event)) {
+      if (event.key === "Escape") root.current?.focus();
+      return;
+    }
+    if (event.key === "Escape" && app.panel.value.zoomed) runCommand(app, "zoom_panel");
     const command = commands().ofKey(event);
     if (!command) return;
     event.preventDefault();
@@ -35,7 +45,7 @@ export function Shell({ app }: { app: App }): JSX.Element {
       <Scrubber app={app} />
       <Now app={app} />
       <Layout app={app} />
-      <Status app={app} />
+      <Status app={app} focused={focused.value} />
       <Overlays app={app} />
     </div>
   );
@@ -89,16 +99,42 @@ function Now({ app }: { app: App }): JSX.Element {
         {model.threads.name(thread)}
       </button>
       {loc && (
-        <button type="button" class="pd-link pd-mono" onClick={() => showPanel(app, "source")}>
+        <button
+          type="button"
+          class="pd-link pd-mono"
+          onClick={() => {
+            showPanel(app, "source");
+            app.focus({ thread });
+            placeSource(app, model.sourceOf(event), loc.line);
+          }}
+        >
           {fileName(loc.file)}:{loc.line}
         </button>
       )}
-      <span class="pd-muted pd-second">tick {model.tickOf(event)}</span>
+      <span class="pd-muted pd-second" title={TICK}>
+        tick {model.tickOf(event)}
+      </span>
+      <Elsewhere app={app} thread={thread} />
     </div>
   );
 }
 
-function Status({ app }: { app: App }): JSX.Element {
+/** What Source and Variables show where that is not the thread of the current event. */
+function Elsewhere({ app, thread }: { app: App; thread: number }): JSX.Element | null {
+  const { model } = app;
+  const other = app.thread.value;
+  if (other < 0 || other === thread) return null;
+  const last = model.lastOfThread(other, app.cursor.value);
+  const line = last >= 0 && model.lineOf(last);
+  return (
+    <span class="pd-looking">
+      looking at {model.threads.name(other)}
+      {line ? `, line ${line}` : last < 0 ? ", not started" : ""}
+    </span>
+  );
+}
+
+function Status({ app, focused }: { app: App; focused: boolean }): JSX.Element {
   const { model } = app;
   const launch = model.launches[app.launch.value];
   const left = model.header.view?.values?.left_out as number | undefined;
@@ -107,6 +143,7 @@ function Status({ app }: { app: App }): JSX.Element {
       <span class="pd-grow pd-ellipsis" role="status" data-pd="notice">
         {app.notice.value}
       </span>
+      {!focused && <span aria-hidden="true">click, then → steps; ? lists all keys</span>}
       {left ? (
         <span title="Larger values were left out of this page">{left} values not included</span>
       ) : null}

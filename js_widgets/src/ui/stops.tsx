@@ -3,7 +3,7 @@
 import type { JSX } from "preact";
 import { literalText } from "../model/literals";
 import { compile } from "../model/query";
-import { addBreakpoint, needsKernel, watchQuery } from "./breakpoints";
+import { addBreakpoint, matchesNothing, needsKernel, watchQuery } from "./breakpoints";
 import { copyPython } from "./clipboard";
 import { Dialog } from "./dialog";
 import { Icon } from "./icons";
@@ -69,7 +69,7 @@ export function Breakpoints({ app }: { app: App }): JSX.Element {
         <button
           type="button"
           class="pd-button"
-          onClick={() => addBreakpoint(app, { where: 'kind="write"' })}
+          onClick={(event) => write(app, event)}
         >
           <Icon name="plus" />
           Query
@@ -77,6 +77,20 @@ export function Breakpoints({ app }: { app: App }): JSX.Element {
       </div>
     </Dialog>
   );
+}
+
+const QUERY = 'kind="write"';
+
+/** A query to write: a new one, or the one that nobody has changed yet. */
+function write(app: App, event: Event): void {
+  const dialog = (event.currentTarget as Element).closest(".pd-dialog");
+  addBreakpoint(app, { where: QUERY });
+  setTimeout(() => {
+    const fields = dialog?.querySelectorAll<HTMLInputElement>('[aria-label="Where"]') ?? [];
+    const field = [...fields].find((one) => one.value === QUERY);
+    field?.focus();
+    field?.select();
+  });
 }
 
 function Row({ app, one }: { app: App; one: Breakpoint }): JSX.Element {
@@ -89,11 +103,16 @@ function Row({ app, one }: { app: App; one: Breakpoint }): JSX.Element {
     app.breakpoints.value = app.breakpoints.value.filter((other) => other.id !== one.id);
   };
   const fault = faultOf(app, one.where);
+  const when = Boolean(app.host || one.when);
   const note =
     fault ??
-    (needsKernel(one) && !app.host ? "Its condition needs a live kernel; this page has none." : "");
+    (needsKernel(one) && !app.host
+      ? "Its condition needs a live kernel; this page has none."
+      : matchesNothing(app, one)
+        ? "No recorded event meets this."
+        : "");
   return (
-    <div class="pd-break">
+    <div class={`pd-break ${when ? "" : "pd-short"}`}>
       <input
         type="checkbox"
         aria-label="Enabled"
@@ -108,13 +127,15 @@ function Row({ app, one }: { app: App; one: Breakpoint }): JSX.Element {
         value={one.where}
         onInput={(event) => change({ where: event.currentTarget.value, label: "" })}
       />
-      <input
-        class="pd-field"
-        aria-label="Condition over the thread's variables"
-        placeholder="when, e.g. acc.max() > 3"
-        value={one.when}
-        onInput={(event) => change({ when: event.currentTarget.value })}
-      />
+      {when && (
+        <input
+          class="pd-field"
+          aria-label="Condition over the thread's variables"
+          placeholder="when, e.g. acc.max() > 3"
+          value={one.when}
+          onInput={(event) => change({ when: event.currentTarget.value })}
+        />
+      )}
       <label title="Stop only where the values in the region change">
         <input
           type="checkbox"

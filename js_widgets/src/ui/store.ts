@@ -73,6 +73,9 @@ const DEFAULTS: ViewState = {
 
 type Focus = { thread: number; block: number; launch: number; buffer: number };
 
+/** What a tick is, for tooltips. */
+export const TICK = "How many events this thread had before this one: its own clock";
+
 export class App {
   readonly runs: Signal<readonly Run[]>;
   readonly run: Signal<number>;
@@ -179,6 +182,7 @@ export class App {
     const { model } = this;
     const to = clamp(cursor, 0, model.count);
     batch(() => {
+      if (to !== this.cursor.value) this.notice.value = "";
       this.cursor.value = to;
       if (to > 0) this.focusOn(to - 1);
     });

@@ -5,6 +5,7 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import { grouped } from "../model/text";
 import { commands, runCommand } from "./commands";
+import { leaveTo } from "./focus";
 import { Icon } from "./icons";
 import { keyText } from "./keys";
 import type { App } from "./store";
@@ -24,8 +25,10 @@ export function Toolbar({ app, root }: { app: App; root: () => HTMLElement | nul
   const hint = useSignal<{ id: string; left: number; right: boolean } | null>(null);
   const bar = useRef<HTMLDivElement>(null);
   const show = (event: Event) => {
-    const button = (event.target as Element).closest<HTMLElement>("[data-pd]");
-    if (!button || !bar.current) {
+    const button = (event.target as Element).closest<HTMLElement>(".pd-tool");
+    // A click focuses, too, and has had its tooltip.
+    const late = event.type === "focusin" && !button?.matches(":focus-visible");
+    if (!button || !bar.current || late) {
       hint.value = null;
       return;
     }
@@ -49,7 +52,10 @@ export function Toolbar({ app, root }: { app: App; root: () => HTMLElement | nul
       onPointerDown={hide}
       onFocusIn={show}
       onFocusOut={hide}
-      onKeyDown={roam}
+      onKeyDown={(event) => {
+        if (event.key === "Escape") hide();
+        roam(event);
+      }}
     >
       {GROUPS.map(([level, ids]) => (
         <div key={ids[0]} class={`pd-group ${level}`}>
@@ -68,7 +74,10 @@ export function Toolbar({ app, root }: { app: App; root: () => HTMLElement | nul
         class="pd-tool"
         data-pd="fullscreen"
         aria-label="Full screen"
-        onClick={() => toggleFullscreen(root())}
+        onClick={(event) => {
+          toggleFullscreen(root());
+          if (event.detail) leaveTo(event);
+        }}
       >
         <Icon name="fullscreen" />
       </button>
@@ -120,19 +129,26 @@ function Tool({ id, app }: { id: string; app: App }): JSX.Element {
   );
 }
 
+function eventText(app: App): string {
+  return app.event < 0 ? "" : `#${app.event}`;
+}
+
 function Position({ app }: { app: App }): JSX.Element {
   const { model } = app;
   const cursor = app.cursor.value;
   const step = cursor > 0 ? model.events.step[cursor - 1] : 0;
   const commit = (event: Event) => {
     const field = event.currentTarget as HTMLInputElement;
-    const wanted = Number(field.value.replaceAll(/[,_\s]/g, ""));
-    if (Number.isFinite(wanted) && field.value.trim()) app.moveTo(Math.round(wanted));
-    field.value = String(app.cursor.value);
+    const text = field.value.replaceAll(/[#,_\s]/g, "");
+    const wanted = Number(text);
+    if (Number.isNaN(wanted)) app.notice.value = `“${field.value}” is no event number.`;
+    else if (text && Math.round(wanted) !== app.event) app.jump(Math.round(wanted));
+    field.value = eventText(app);
   };
   const key = (event: KeyboardEvent) => {
-    if (event.key === "Enter") commit(event);
-    if (event.key === "Escape") (event.currentTarget as HTMLInputElement).blur();
+    if (event.key !== "Enter") return;
+    commit(event);
+    leaveTo(event);
   };
   return (
     <label class="pd-position">
@@ -140,15 +156,20 @@ function Position({ app }: { app: App }): JSX.Element {
       <input
         class="pd-field"
         inputMode="numeric"
-        aria-label="Events that have happened"
+        aria-label="Current event"
+        title="The event that just happened; events are numbered from #0"
+        placeholder="before the first"
         data-pd="position"
-        value={String(cursor)}
+        value={eventText(app)}
         onChange={commit}
         onKeyDown={key}
       />
       <span class="pd-muted">
-        of {grouped(model.count)}
-        <span class="pd-second"> · step {grouped(step)}</span>
+        of #{grouped(model.count - 1)}
+        <span class="pd-second" title="Turns that the scheduler has given to threads">
+          {" "}
+          · step {grouped(step)}
+        </span>
       </span>
     </label>
   );

@@ -60,6 +60,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   useEffect(() => {
     const element = box.current!;
     if (reveal < 0 || reveal >= count || !element.clientHeight) return;
+    element.scrollLeft = 0;
     const at = reveal * rowHeight - offset(element.scrollTop, element.clientHeight, total, pixels);
     const margin = Math.min(rowHeight * 2, element.clientHeight / 4);
     const below = Math.min(rowHeight * (props.below ?? 2), element.clientHeight / 2);

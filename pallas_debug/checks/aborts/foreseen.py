@@ -67,7 +67,7 @@ def _reached(trace: Trace, kernel: ir.Kernel) -> set[int] | None:
     positions = np.unique(trace.columns.instr[mine]).tolist()
     if not positions:
         return None
-    starts = flow.leaders(kernel.tape, entry=kernel.entry, begins=lambda _: False)
+    starts = flow.leaders(kernel.tape, entry=kernel.entry, begins=lambda *_: False)
     ends = [*starts[1:], len(kernel.tape)]
     found: set[int] = set()
     for position in positions:
