@@ -26,7 +26,9 @@ html_title = "pallas_debug"
 html_static_path = ["_static"]
 nb_execution_mode = "off"  # tests execute the notebooks
 # The viewer's static page, not the widget, which needs a kernel.
-nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
+nb_mime_priority_overrides = [
+    ("html", "application/vnd.jupyter.widget-view+json", None)
+]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say it
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -114,7 +114,13 @@ def _gallery() -> str:
         "In a terminal: `pallas-debug demo ring_race`.",
     ]
     for name, entry in ENTRIES.items():
-        lines += ["", f"## {entry.title}", "", f"`{name}`, {', '.join(entry.codes)}", ""]
+        lines += [
+            "",
+            f"## {entry.title}",
+            "",
+            f"`{name}`, {', '.join(entry.codes)}",
+            "",
+        ]
         lines += [entry.story]
         if name in SHOWN:
             lines += ["", EMBED.format(title=entry.title, name=name)]

@@ -295,7 +295,9 @@ class ReentrantRecording(PallasDebugError):
     """A cell asked to be recorded while another one is."""
 
     code = "PD932"
-    what = "a cell is already being recorded, and its trace will have this one's launches"
+    what = (
+        "a cell is already being recorded, and its trace will have this one's launches"
+    )
     hint = "leave `%%pallas_debug` out here, or use `pldb.recording()`, which nests"
 
 
@@ -360,7 +362,9 @@ class OtherReplay(PallasDebugError):
 
     code = "PD953"
     what = "`{name}` does not come out as it was recorded when it is executed again"
-    hint = "open the session with the options of the recording: Session(trace, options=…)"
+    hint = (
+        "open the session with the options of the recording: Session(trace, options=…)"
+    )
 
 
 class RequestFailed(PallasDebugError):

@@ -8,7 +8,7 @@ import { compile, where } from "../model/query";
 import { grouped, KIND_NAMES, plural } from "../model/text";
 import { copyPython } from "../ui/clipboard";
 import { Icon } from "../ui/icons";
-import type { App } from "../ui/store";
+import { type App, TICK } from "../ui/store";
 import { VirtualList } from "../ui/virtual";
 import type { Panel } from "./panel";
 
@@ -66,6 +66,7 @@ function Events({ app }: { app: App }): JSX.Element {
         <VirtualList
           count={count}
           rowHeight={ROW}
+          class={error ? "pd-stale" : ""}
           role="grid"
           label="Events"
           reveal={at}
@@ -84,11 +85,19 @@ function Events({ app }: { app: App }): JSX.Element {
   );
 }
 
+const HEADS = [
+  ["event", "Number of the event in the recording, from #0"],
+  ["thread", "Its name, and its number for thread= in a filter"],
+  ["what", "What happened"],
+  ["line", "Source line"],
+  ["tick", TICK],
+];
+
 function Head() {
   return (
     <div class="pd-event pd-event-head" role="row">
-      {["event", "thread", "what", "line", "tick"].map((name) => (
-        <span key={name} role="columnheader">
+      {HEADS.map(([name, title]) => (
+        <span key={name} role="columnheader" title={title}>
           {name}
         </span>
       ))}
@@ -114,7 +123,7 @@ function Row({ app, event, current }: { app: App; event: number; current: boolea
         {grouped(event)}
       </span>
       <span role="gridcell" class="pd-ellipsis" title={name}>
-        {name}
+        {name} <span class="pd-muted">(#{thread})</span>
       </span>
       <span role="gridcell" class="pd-ellipsis">
         <span class={`pd-verb pd-verb-${kind}`}>{verb}</span> {rest.join(" ")}

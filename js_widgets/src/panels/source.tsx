@@ -10,7 +10,7 @@ import { Listing } from "./source/listing";
 import { positionOf, startOf } from "./source/places";
 import { sourceState } from "./source/state";
 
-const ROOM_FOR_COUNTS = 640;
+const ROOM_FOR_COUNTS = 760;
 
 function Source({ app }: { app: App }): JSX.Element {
   const box = useRef<HTMLDivElement>(null);

@@ -1,6 +1,7 @@
 /** The commands of a debugger: buttons, keys and Python share their names. */
 
 import { PANELS } from "../panels";
+import { stepFinding } from "../panels/findings/select";
 import { breakHere, continueTo, watch, watchQuery } from "./breakpoints";
 import { type Command, Registry } from "./keys";
 import { LIVE } from "./live";
@@ -151,7 +152,7 @@ export const COMMANDS: readonly AppCommand[] = [
     group: "Findings",
     keys: ["Shift+F"],
     enabled: (app) => app.model.findings.length > 0,
-    run: mover("finding", -1, () => "No earlier finding."),
+    run: (app) => stepFinding(app, -1),
   },
   {
     id: "next_finding",
@@ -159,7 +160,7 @@ export const COMMANDS: readonly AppCommand[] = [
     group: "Findings",
     keys: ["F"],
     enabled: (app) => app.model.findings.length > 0,
-    run: mover("finding", 1, () => "No later finding."),
+    run: (app) => stepFinding(app, 1),
   },
   {
     id: "last_write",

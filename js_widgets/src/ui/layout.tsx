@@ -55,7 +55,8 @@ export function Layout({ app }: { app: App }): JSX.Element {
     <Dock key={i} app={app} ids={docks[i]} share={share} />
   );
   let content: ComponentChildren;
-  if (zoomed || low.value) content = <Dock app={app} ids={PANELS.map((panel) => panel.id)} share={1} />;
+  if (zoomed || low.value)
+    content = <Dock app={app} ids={PANELS.map((panel) => panel.id)} share={1} />;
   else if (narrow.value)
     content = column([dock(0, at("stack")), split("stack", false), dock(1, 1 - at("stack"))], 1);
   else {

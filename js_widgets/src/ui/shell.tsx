@@ -3,8 +3,8 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { placeSource } from "../panels/source/state";
 import { fileName } from "../model/text";
+import { placeSource } from "../panels/source/state";
 import { commands, runCommand, showPanel } from "./commands";
 import { keepFocus } from "./focus";
 import { isTyping } from "./keys";

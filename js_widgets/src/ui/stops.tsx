@@ -66,11 +66,7 @@ export function Breakpoints({ app }: { app: App }): JSX.Element {
             {title}
           </button>
         ))}
-        <button
-          type="button"
-          class="pd-button"
-          onClick={(event) => write(app, event)}
-        >
+        <button type="button" class="pd-button" onClick={(event) => write(app, event)}>
           <Icon name="plus" />
           Query
         </button>

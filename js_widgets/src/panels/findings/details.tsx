@@ -9,6 +9,7 @@ import { askForRun } from "../../ui/live";
 import type { App } from "../../ui/store";
 import { placeSource } from "../source/state";
 import { Doc, inline } from "./doc";
+import { factsOf } from "./facts";
 import { isGraph, WaitGraph } from "./graph";
 import { EventLink } from "./links";
 import { isRace, Race } from "./race";
@@ -40,7 +41,7 @@ export function Details({ app, finding }: { app: App; finding: Finding }): JSX.E
       {!race && !path?.length && finding.events.length > 0 && (
         <Evidence app={app} finding={finding} />
       )}
-      <Facts details={details} />
+      <Facts facts={factsOf(details)} />
       <div class="pd-actions">
         {app.host && finding.events.length > 0 && <Replay app={app} finding={finding} />}
         <button
@@ -113,47 +114,19 @@ function Path({ app, path }: { app: App; path: readonly Step[] }) {
   );
 }
 
-const HIDDEN = new Set([
-  "accesses",
-  "clocks",
-  "graph",
-  "path",
-  "edge",
-  "add",
-  "missing",
-  "sources",
-  "reads",
-]);
-
-/** What is left of the details: small things as they are. */
-function Facts({ details }: { details: Readonly<Record<string, unknown>> | null }) {
-  const shown = Object.entries(details ?? {})
-    .filter(
-      ([name, value]) => !HIDDEN.has(name) && value !== null && value !== "" && value !== undefined,
-    )
-    .map(([name, value]) => [name.replaceAll("_", " "), plain(value)] as const)
-    .filter(([, text]) => text.length > 0 && text.length < 160);
-  if (!shown.length) return null;
+/** What is left of the details, in words. */
+function Facts({ facts }: { facts: readonly (readonly [string, string])[] }) {
+  if (!facts.length) return null;
   return (
     <dl class="pd-facts">
-      {shown.map(([name, text]) => (
+      {facts.map(([name, text]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{text}</dd>
+          <dd title={text}>{text}</dd>
         </div>
       ))}
     </dl>
   );
-}
-
-function plain(value: unknown): string {
-  if (Array.isArray(value)) return value.map(plain).join(", ");
-  if (typeof value === "object" && value !== null) {
-    return Object.entries(value)
-      .map(([name, one]) => `${name} ${plain(one)}`)
-      .join(", ");
-  }
-  return String(value);
 }
 
 function Replay({ app, finding }: { app: App; finding: Finding }) {

@@ -48,12 +48,11 @@ function paintLarge(context: Context, facet: Facet, shown: Shown, theme: Theme):
     const y = facet.y + grid.rows.offsets[grid.row[block]];
     if (look.hollow) frame(context, look.color, 1, x, y, w, h);
     else box(context, look.color, x, y, w, h);
-    const marked = look.mark && w >= 11 && h >= 11;
-    if (marked) {
+    if (look.pattern) box(context, hatch(context, look.pattern, theme.background), x, y, w, h);
+    if (look.mark && w >= 11 && h >= 11) {
       context.fillStyle = look.hollow ? look.color : theme.background;
       context.fillText(look.mark as string, x + w / 2, y + h / 2 + 0.5);
-    } else if (look.pattern)
-      box(context, hatch(context, look.pattern, theme.background), x, y, w, h);
+    }
   }
   context.textAlign = "left";
 }

@@ -29,6 +29,7 @@ export const UNRECORDED = 255;
 const NEVER = 2 ** 52;
 const WARNING = 2;
 const ABORT = 4;
+const RANKS = ["info", "warning", "error"];
 
 /** The blocks of one launch: rows of the blocks table by linear number. */
 export interface BlockFacts {
@@ -40,6 +41,8 @@ export interface BlockFacts {
   /** Event from which a finding shows, or a large number; and how bad it is (the table's `worst`). */
   readonly faulty: Float64Array;
   readonly worst: Uint8Array;
+  /** Event after which it is finished: its last, or the one by which its core went on. */
+  readonly over: Float64Array;
   readonly workers: Groups;
   /** Threads that go from block to block. */
   readonly cores: readonly number[];
@@ -75,8 +78,57 @@ function gather(model: Model, launch: number): BlockFacts {
   const cores: number[] = [];
   for (let t = 0; t < threads.count; t++)
     if (threads.kind(t) === "core" && worker(t)) cores.push(t);
+  correctAborts(model, launch, worst);
   const faulty = faultsOf(model, launch, last, worst);
-  return { launch, count, first, last, worst, faulty, workers, cores };
+  const over = Float64Array.from(last);
+  for (const core of cores) followCore(model, core, { first, over });
+  for (let t = 0; cores.length && t < threads.count; t++) {
+    // What a block started and left behind is its own until it ends.
+    const block = threads.launch[t] === launch ? threads.block[t] : -1;
+    if (block >= 0)
+      over[block] = Math.max(over[block], model.lastOfThread(t, Number.POSITIVE_INFINITY));
+  }
+  return { launch, count, first, last, over, worst, faulty, workers, cores };
+}
+
+/** Only a refusal that stops JAX aborts a block; one that is just good to know does not. */
+function correctAborts(model: Model, launch: number, worst: Uint8Array): void {
+  const found = new Uint8Array(worst.length);
+  const { firstEvent, lastEvent } = model.launches[launch];
+  for (const one of model.findings) {
+    if (one.launch !== launch) continue;
+    const stops = one.refusal && one.severity !== "info";
+    const level = stops ? ABORT : RANKS.indexOf(one.severity) + 1;
+    if (stops && !one.events.length)
+      for (let block = 0; block < found.length; block++) found[block] = level;
+    const blocks = one.events
+      .filter((event) => event >= firstEvent && event < lastEvent)
+      .map((event) => model.events.block[event]);
+    for (const block of [...blocks, one.block_linear])
+      if (block >= 0) found[block] = Math.max(found[block], level);
+  }
+  for (let block = 0; block < worst.length; block++)
+    if (worst[block] >= ABORT) worst[block] = found[block];
+}
+
+/** A core works on one grid point until it enters another, whatever it still writes back later. */
+function followCore(
+  model: Model,
+  core: number,
+  { first, over }: Pick<BlockFacts, "first" | "over">,
+): void {
+  const { kind, block } = model.events;
+  let here = -1;
+  const entered = new Set<number>();
+  for (const event of model.eventsOfThread(core)) {
+    if (kind[event] !== Kind.GRID || block[event] < 0) continue;
+    if (here >= 0) over[here] = event;
+    here = block[event];
+    if (!entered.has(here)) first[here] = event;
+    entered.add(here);
+  }
+  // The last one goes on to its last event.
+  if (here >= 0) over[here] = model.lastOfThread(core, Number.POSITIVE_INFINITY);
 }
 
 /** First and last events of the blocks from the columns, for a file without tables. */
@@ -123,7 +175,7 @@ export function statesAt(model: Model, facts: BlockFacts, cursor: number): Uint8
       const worst = facts.worst[block];
       states[block] = worst >= ABORT ? STATE.abort : worst > WARNING ? STATE.fault : STATE.warning;
     } else if (isAsleep(model, facts, block, cursor)) states[block] = STATE.waiting;
-    else states[block] = cursor > facts.last[block] ? STATE.finished : STATE.running;
+    else states[block] = cursor > facts.over[block] ? STATE.finished : STATE.running;
   }
   return states;
 }

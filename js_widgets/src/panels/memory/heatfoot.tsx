@@ -70,7 +70,8 @@ export function Element({ view, place }: { view: MemoryView; place: readonly num
   const where = event >= 0 ? app.model.place(event) : "";
   return (
     <div class="pd-element">
-      <span class="pd-mono pd-ellipsis">{`${view.name(place)} = ${view.valueText(place)}`}</span>
+      <strong class="pd-mono">{view.valueText(place)}</strong>
+      <span class="pd-mono pd-ellipsis">{`= ${view.name(place)}`}</span>
       {event >= 0 ? (
         <button type="button" class="pd-link pd-ellipsis" onClick={() => app.jump(event)}>
           {`written by #${event.toLocaleString("en-US")}, ${app.model.threads.name(app.model.events.thread[event])}${where ? `, ${where}` : ""}`}

@@ -87,7 +87,12 @@ interface RowProps {
 function Row({ view, buffer, selected, onPick }: RowProps) {
   const { buffers } = view.app.model;
   const state = lives(view, buffer);
-  const words = { before: "not there yet", now: "alive", after: "ended" }[state];
+  const words = {
+    before: "not allocated yet (italics)",
+    now: "alive",
+    after: "freed (struck through)",
+  }[state];
+  const every = view.settings.value.every && buffers.block[buffer] >= 0;
   const title = `${buffers.name(buffer)}: ${buffers.type(buffer)} in ${buffers.space(buffer)}, ${bytesText(buffers.bytes(buffer))} of ${buffers.owner(buffer)}; ${words}`;
   return (
     <div
@@ -99,7 +104,10 @@ function Row({ view, buffer, selected, onPick }: RowProps) {
       onClick={onPick}
       onDblClick={() => jumpToBirth(view, buffer)}
     >
-      <span class="pd-mono pd-ellipsis pd-buffer-name">{buffers.name(buffer)}</span>
+      <span class="pd-mono pd-ellipsis pd-buffer-name">
+        {buffers.name(buffer)}
+        {every && <span class="pd-muted"> {buffers.owner(buffer).replace("block ", "")}</span>}
+      </span>
       <span class="pd-ellipsis pd-muted pd-buffer-type">{buffers.type(buffer)}</span>
       <span class="pd-ellipsis pd-muted pd-buffer-space">{buffers.space(buffer)}</span>
       <span class="pd-muted pd-buffer-bytes">{bytesText(buffers.bytes(buffer))}</span>

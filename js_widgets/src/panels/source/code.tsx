@@ -4,7 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { bytesText, plural } from "../../model/text";
-import { breakpointQuery, toggleBreakpoint } from "../../ui/breakpoints";
+import { breakpointQuery, matchesNothing, toggleBreakpoint } from "../../ui/breakpoints";
 import { runCommand, showPanel } from "../../ui/commands";
 import { SeverityMark } from "../../ui/icons";
 import type { App } from "../../ui/store";
@@ -14,10 +14,12 @@ import { ghosts, type Position } from "./places";
 import { type CodeRow, compact, countsOf, markOf, rowsOf } from "./rows";
 
 const ROW = 20;
-const CHARACTER = 7.3;
+const CHARACTER = 7.42;
 const NOTE_CHARACTER = 6.2;
 const NOTE_INDENT = 72;
 const GUTTER = 116;
+const SCROLLBAR = 18;
+const COUNTS_WIDTH = 164;
 
 export interface CodeProps {
   readonly app: App;
@@ -32,7 +34,12 @@ export function Code({ app, source, position, counts, width }: CodeProps): JSX.E
   shown.value = source;
   const columns = Math.max(Math.floor((width - NOTE_INDENT) / NOTE_CHARACTER), 30);
   const { model } = app;
-  const rows = useMemo(() => rowsOf(model, source, columns), [model, source, columns]);
+  const room = width - GUTTER - SCROLLBAR - (counts ? COUNTS_WIDTH : 0);
+  const characters = Math.max(Math.floor(room / CHARACTER), 24);
+  const rows = useMemo(
+    () => rowsOf(model, source, columns, characters),
+    [model, source, columns, characters],
+  );
   const lines = useComputed(() => {
     const { cursor, thread, launch, block } = app;
     const at = {
@@ -75,25 +82,31 @@ export function Code({ app, source, position, counts, width }: CodeProps): JSX.E
         rowHeight={ROW}
         render={render}
         reveal={reveal}
+        revealKey={wanted}
         below={5}
-        class="pd-wide"
-        label={`Source of ${app.model.sources[source].name}`}
-        width={`${Math.round(rows.longest * CHARACTER) + GUTTER + (counts ? 184 : 24)}px`}
+        label={`Source of ${app.model.sources[source].name}. Columns: breakpoint, line, threads, code${counts ? ", executions, bytes read, bytes written, waits" : ""}`}
         header={counts ? <CountsHeader /> : undefined}
       />
     </div>
   );
 }
 
-const COUNTS = ["runs", "read", "write", "waits"] as const;
+const COUNTS = [
+  ["runs", "executions"],
+  ["read", "bytes read"],
+  ["write", "bytes written"],
+  ["waits", "times that a thread waited"],
+] as const;
 
 function CountsHeader() {
   return (
     <div class="pd-line pd-line-head">
       <span class="pd-grow" />
       <span class="pd-counts">
-        {COUNTS.map((name) => (
-          <span key={name}>{name}</span>
+        {COUNTS.map(([name, title]) => (
+          <span key={name} title={title}>
+            {name}
+          </span>
         ))}
       </span>
     </div>
@@ -108,7 +121,7 @@ interface LineProps {
   /** Brought into view by a finding or a step of a path. */
   readonly asked: boolean;
   readonly ghost: { marks: string[]; others: number; names: string[] } | undefined;
-  readonly breakpoint: boolean | undefined;
+  readonly breakpoint: Break | undefined;
   readonly counts: ReturnType<typeof countsOf> | null;
 }
 
@@ -132,46 +145,62 @@ function Line({
       class={`pd-line ${current ? "pd-current" : ""} ${asked ? "pd-asked" : ""}`}
       aria-current={current ? "step" : undefined}
     >
-      <span class="pd-gutter">
-        <button
-          type="button"
-          class={`pd-dot ${on ? "pd-set" : ""} ${breakpoint === false ? "pd-off" : ""}`}
-          tabIndex={-1}
-          aria-label={`Breakpoint on line ${line}`}
-          aria-pressed={on}
-          onClick={() => toggleBreakpoint(app, where, `line ${line}`)}
-        />
-        <button
-          type="button"
-          class="pd-number"
-          tabIndex={-1}
-          title={`Run to line ${line}`}
-          onClick={() => runCommand(app, "run_to_line", { source, line })}
-        >
-          {line}
-        </button>
-        <span class="pd-here">
-          {current && (
-            <span class="pd-pointer">
-              {app.thread.value >= 0 ? app.model.threads.mark(app.thread.value) : "▸"}
-            </span>
-          )}
-          {ghost && <Ghosts ghost={ghost} room={current ? 1 : 2} />}
+      {row.head ? (
+        <span class="pd-gutter">
+          <button
+            type="button"
+            class={`pd-dot ${on ? "pd-set" : ""} ${on && breakpoint !== "on" ? "pd-off" : ""}`}
+            tabIndex={-1}
+            aria-label={`Breakpoint on line ${line}${breakpoint === "silent" ? ": no recorded event on this line" : ""}`}
+            title={breakpoint === "silent" ? "No recorded event on this line" : undefined}
+            aria-pressed={on}
+            onClick={() => toggleBreakpoint(app, where, `line ${line}`)}
+          />
+          <button
+            type="button"
+            class="pd-number"
+            tabIndex={-1}
+            title={`Run to line ${line}`}
+            onClick={() => runCommand(app, "run_to_line", { source, line })}
+          >
+            {line}
+          </button>
+          <span class="pd-here">
+            {current && (
+              <span class="pd-pointer">
+                {app.thread.value >= 0 ? app.model.threads.mark(app.thread.value) : "▸"}
+              </span>
+            )}
+            {ghost && <Ghosts ghost={ghost} room={current ? 1 : 2} />}
+          </span>
         </span>
-      </span>
-      <code>
-        {tokens[line - start].map(([text, cls], i) =>
-          cls ? (
-            <span key={i} class={cls}>
-              {text}
-            </span>
-          ) : (
-            text
-          ),
-        )}
-      </code>
-      {counts && <Counts line={line} counts={counts} />}
+      ) : (
+        <span class="pd-gutter pd-more">↳</span>
+      )}
+      <Text tokens={tokens[line - start]} row={row} />
+      {counts && <Counts line={row.head ? line : -1} counts={counts} />}
     </div>
+  );
+}
+
+/** The part of a line of code that stands in a row. */
+function Text({ tokens, row }: { tokens: readonly (readonly string[])[]; row: CodeRow }) {
+  let at = 0;
+  return (
+    <code style={{ paddingLeft: `${row.hang}ch` }}>
+      {tokens.map(([text, cls], i) => {
+        const part = text.slice(Math.max(row.from - at, 0), Math.max(row.to - at, 0));
+        at += text.length;
+        if (!part) return null;
+        return cls ? (
+          <span key={i} class={cls}>
+            {part}
+          </span>
+        ) : (
+          part
+        );
+      })}
+    </code>
   );
 }
 
@@ -234,13 +263,16 @@ function Note({ app, row }: { app: App; row: CodeRow }): JSX.Element {
   );
 }
 
-/** Lines with a breakpoint, and whether one of them is enabled. */
-function breakLines(app: App): Map<number, boolean> {
-  const found = new Map<number, boolean>();
+type Break = "on" | "off" | "silent";
+
+/** Lines with a breakpoint: whether one of them is enabled, and can stop anywhere. */
+function breakLines(app: App): Map<number, Break> {
+  const found = new Map<number, Break>();
   for (const one of app.breakpoints.value) {
     const condition = breakpointQuery(app, one)?.conditions.find(([name]) => name === "line");
     const line = condition && Number(/\d+$/.exec(String(condition[1]))?.[0]);
-    if (line) found.set(line, found.get(line) || one.enabled);
+    if (!line || found.get(line) === "on") continue;
+    found.set(line, !one.enabled ? "off" : matchesNothing(app, one) ? "silent" : "on");
   }
   return found;
 }

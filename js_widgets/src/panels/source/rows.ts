@@ -5,10 +5,15 @@ import type { Model } from "../../model/trace";
 
 export interface CodeRow {
   readonly line: number;
+  /** Which part of the line's text, where it is too long for one row. */
+  readonly from: number;
+  readonly to: number;
+  /** How far a later part is moved in, in characters. */
+  readonly hang: number;
   /** -1 for code; else the finding whose text this is. */
   readonly finding: number;
   readonly text: string;
-  /** First row of a finding's text, which carries its mark. */
+  /** First row of a line, or of a finding's text, which carries its mark. */
   readonly head: boolean;
   /** Whether it says what to do. */
   readonly hint: boolean;
@@ -18,12 +23,11 @@ export interface Rows {
   readonly rows: readonly CodeRow[];
   /** Row of each line, by `line - start`. */
   readonly ofLine: Int32Array;
-  readonly longest: number;
 }
 
-/** Which mark a finding has: its severity, or `abort` where JAX itself would refuse. */
+/** Which mark a finding has: its severity, or `abort` where JAX itself would refuse and stop. */
 export function markOf(finding: Finding): string {
-  return finding.refusal ? "abort" : finding.severity;
+  return finding.refusal && finding.severity !== "info" ? "abort" : finding.severity;
 }
 
 /** Lines of at most `columns` characters, broken at spaces. */
@@ -40,7 +44,33 @@ export function wrap(text: string, columns: number): string[] {
   return lines;
 }
 
-export function rowsOf(model: Model, source: number, columns: number): Rows {
+/** How far the later parts of a line of code are moved in. */
+function hanging(text: string, columns: number): number {
+  return Math.min(text.search(/\S|$/) + 4, columns >> 1);
+}
+
+/** Where the parts of a line of code end, so that each fits into `columns`. */
+export function cuts(text: string, columns: number): number[] {
+  const hang = hanging(text, columns);
+  const found: number[] = [];
+  let at = 0;
+  let room = columns;
+  while (text.length - at > room) {
+    const part = text.slice(at, at + room);
+    const nice = Math.max(...[" ", ",", "(", "["].map((one) => part.lastIndexOf(one))) + 1;
+    at += nice > room / 3 && part.slice(0, nice).trim() ? nice : room;
+    found.push(at);
+    room = columns - hang;
+  }
+  return [...found, text.length];
+}
+
+export function rowsOf(
+  model: Model,
+  source: number,
+  columns: number,
+  characters = Number.POSITIVE_INFINITY,
+): Rows {
   const { start, tokens } = model.sources[source];
   const notes = new Map<number, number[]>();
   for (const [i, one] of model.findings.entries()) {
@@ -48,18 +78,21 @@ export function rowsOf(model: Model, source: number, columns: number): Rows {
   }
   const rows: CodeRow[] = [];
   const ofLine = new Int32Array(tokens.length);
-  let longest = 0;
   for (const [i, pieces] of tokens.entries()) {
     ofLine[i] = rows.length;
-    longest = Math.max(
-      longest,
-      pieces.reduce((sum, [text]) => sum + text.length, 0),
-    );
-    rows.push({ line: start + i, finding: -1, text: "", head: false, hint: false });
+    const text = pieces.map(([piece]) => piece).join("");
+    let from = 0;
+    for (const to of cuts(text, characters)) {
+      const hang = from ? hanging(text, characters) : 0;
+      rows.push({ ...CODE, line: start + i, from, to, hang, head: !from });
+      from = to;
+    }
     for (const number of notes.get(start + i) ?? []) rows.push(...noteRows(model, number, columns));
   }
-  return { rows, ofLine, longest };
+  return { rows, ofLine };
 }
+
+const CODE = { from: 0, to: 0, hang: 0, finding: -1, text: "", head: false, hint: false };
 
 function noteRows(model: Model, number: number, columns: number): CodeRow[] {
   const finding = model.findings[number];
@@ -67,6 +100,7 @@ function noteRows(model: Model, number: number, columns: number): CodeRow[] {
   const said = wrap(`${finding.code} ${finding.name}: ${refused}${finding.message}`, columns);
   const hint = finding.hint ? wrap(`Try: ${finding.hint}`, columns) : [];
   return [...said, ...hint].map((text, i) => ({
+    ...CODE,
     line: finding.line,
     finding: number,
     text,

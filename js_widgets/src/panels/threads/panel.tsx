@@ -75,12 +75,16 @@ function Threads({ app }: { app: App }) {
   );
 }
 
-/** Shows the current event whenever the cursor moves; other changes leave the view alone. */
+/** Shows the current event when the cursor moves, the lane when another thread is looked at. */
 function followCursor(view: ThreadsView): () => void {
   let last = -1;
   return effect(() => {
     const cursor = view.app.cursor.value;
-    if (cursor === last) return;
+    const thread = view.app.thread.value;
+    if (cursor === last) {
+      queueMicrotask(() => view.revealLane(view.laneOf(thread)));
+      return;
+    }
     // Before the first picture nobody knows how high it is.
     const later =
       last < 0
@@ -97,6 +101,9 @@ function Bar({ view }: { view: ThreadsView }) {
   const set = (part: Partial<typeof now>) => {
     settings.value = { ...now, ...part };
   };
+  const { app } = view;
+  const blocks = app.model.launches[app.launch.value]?.blocks ?? 0;
+  const quiet = view.crew.value.agents.length === 0;
   const open = now.agents ?? view.lanes.value.list.some((lane) => lane.kind === "agents");
   return (
     <div class="pd-bar">
@@ -141,7 +148,12 @@ function Bar({ view }: { view: ThreadsView }) {
         type="button"
         class="pd-button"
         aria-pressed={open}
-        title="Rows of their own for copies and other asynchronous work"
+        disabled={quiet}
+        title={
+          quiet
+            ? "This launch starts no copies or other asynchronous work"
+            : "Rows of their own for copies and other asynchronous work"
+        }
         onClick={() => {
           view.toggled.value = new Set();
           set({ agents: !open });
@@ -153,7 +165,12 @@ function Bar({ view }: { view: ThreadsView }) {
         type="button"
         class="pd-button"
         aria-pressed={now.only}
-        title="Only the threads of the selected block"
+        disabled={blocks < 2 && !now.only}
+        title={
+          blocks < 2
+            ? "This launch has a single block"
+            : "Only the threads of the selected block, zoomed to its time"
+        }
         onClick={() => {
           set({ only: !now.only });
           view.showBlock(!now.only);

@@ -15,7 +15,10 @@ export function Clock({ app, thread }: { app: App; thread: number }) {
   );
   return (
     <Section title="Vector clock: last tick known of each thread">
-      <div class="pd-clock">
+      <div
+        class="pd-clock"
+        title="A tick counts a thread's own events. What another thread did up to its tick here has happened before this event; what it did later may be concurrent."
+      >
         {clock.slice(0, MOST_CLOCKS).map(([other, tick]) => (
           <button
             type="button"
