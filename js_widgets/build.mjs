@@ -20,17 +20,35 @@ function sourceHash() {
   return hash.digest("hex");
 }
 
+/** The shadow root keeps our class names apart, so the prefix of most is left out. */
+const shorter = (text) => text.replaceAll(/(?<![-\w])pd-(?!root\b|frame\b)/g, "");
+
 /** One line of CSS: the stylesheets have no strings with spaces that matter. */
-const minifiedCss = {
-  name: "minified-css",
+const minified = {
+  name: "minified",
   setup(build) {
     build.onLoad({ filter: /\.css$/ }, async (args) => {
-      const text = readFileSync(args.path, "utf8");
+      const text = shorter(readFileSync(args.path, "utf8"));
       const { code } = await esbuild.transform(text, { loader: "css", minify: true });
       return { contents: code, loader: "text" };
     });
+    build.onLoad({ filter: /[\\/]src[\\/].*\.tsx?$/ }, (args) => ({
+      contents: shorter(readFileSync(args.path, "utf8")),
+      loader: args.path.endsWith("x") ? "tsx" : "ts",
+    }));
   },
 };
+
+// Members of our own classes and props: never in JSON (which is snake_case) nor in the DOM.
+const INTERNAL = [
+  "eventsOfThread lastOfThread eventsOfBuffer eventsOfBlock threadsOfBlock launchOf kernelOf",
+  "bufferOf lineOf sourceOf scopeOf tickOf locOf opOf blockRow edgesAt changesOf lineCounts",
+  "blockShape axisNames firstEvent lastEvent isAgent jaxVersion hasView cellWidth cellHeight",
+  "rowStride columnStride rowHeight revealKey activeId currentModel focusOn selectBuffer",
+  "writerOf valueText elementAt followAccess fetchMissing revealLane laneOf laneUnder hasAgents",
+  "packsAt showBlock onZoom onPick peakEvent bySpace showRun addRun viewState kernelLoc endLine",
+  "intsOrNone isHuge isHost isEndless eventAt ofLine makeKeys settings",
+];
 
 const common = {
   bundle: true,
@@ -42,7 +60,8 @@ const common = {
   legalComments: "none",
   logLevel: "warning",
   metafile: true,
-  plugins: [minifiedCss],
+  plugins: [minified],
+  mangleProps: new RegExp(`^(${INTERNAL.join(" ").replaceAll(" ", "|")})$`),
   banner: { js: `/* pallas_debug src-sha256:${sourceHash()} */` },
 };
 const jobs = [

@@ -58,17 +58,29 @@ def pytest_runtest_call(item: Any) -> Any:
     fail_on = judging.pop("fail_on", "error")
     if fail_on not in SEVERITIES:
         raise pytest.UsageError(f"fail_on={fail_on!r}; accepted: {SEVERITIES}")
-    with pldb.recording(pldb.Options(**options)) as made:
-        result = yield
-    if not made.trace.launches:
-        return result
-    report = _known_aside(pldb.check(made.trace, **judging), item.config)
+    made: Any = None
+    try:
+        with pldb.recording(pldb.Options(**options)) as made:
+            result = yield
+    except BaseException:
+        report = _judged(made, judging, item)
+        if report is not None and report.findings:
+            item.add_report_section("call", "pallas_debug", str(report))
+        raise
+    report = _judged(made, judging, item)
     counted = SEVERITIES[: SEVERITIES.index(fail_on) + 1]
-    wrong = [one for one in report.findings if str(one.severity) in counted]
-    if wrong:
-        text = "\n".join(map(str, wrong))
-        pytest.fail(f"pallas_debug: {report.tally}\n{text}", pytrace=False)
+    if report and any(str(one.severity) in counted for one in report.findings):
+        pytest.fail(f"pallas_debug: {report}", pytrace=False)
     return result
+
+
+def _judged(made: Any, judging: dict[str, Any], item: Any) -> Any:
+    """The report on what a test launched, None if it launched nothing."""
+    import pallas_debug as pldb
+
+    if made is None or not made.trace.launches:
+        return None
+    return _known_aside(pldb.check(made.trace, **judging), item.config)
 
 
 def _settings(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -51,7 +51,7 @@ def test_without_kernels():
 
 @pytest.mark.pallas_debug
 def test_that_fails_itself():
-    assert launch("unwaited_copy", fixed=True) is None, "own reason"
+    assert launch("past_the_end", fixed=False) is None, "own reason"
 """
 
 
@@ -94,6 +94,7 @@ def test_marked_tests_are_judged_and_others_left_alone(pytest_run):
     }
     assert "PD102 error, uninitialized-read" in text
     assert "own reason" in text
+    assert "PD101 error, out-of-bounds" in text  # beside the test's own failure
 
 
 def test_option_judges_every_test(pytest_run):

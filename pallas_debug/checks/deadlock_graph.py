@@ -140,8 +140,10 @@ def advice(found: dict[str, Any], thread: int) -> str:
     nodes = {node["thread"]: node for node in found["nodes"]}
     way = circle(found, thread)
     if len(way) == 1:
-        line = f"line {way[0]['line']}"
-        return f"signal before this wait: {line}, which does, comes after it"
+        line, here = way[0]["line"], nodes[thread]["line"]
+        if line > here:
+            return f"signal before this wait: line {line}, which does, comes after it"
+        return f"line {line} signals it too seldom: wait once for each signal"
     if way:
         names = [nodes[edge["from"]]["name"] for edge in way[1:3]]
         who = " and ".join(names) + (" and others" if len(way) > 3 else "")

@@ -22,7 +22,7 @@ A higher `max_value_bytes`, smaller shapes, or `blocks=` to run fewer grid point
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -38,11 +38,12 @@ VALUED = (Kind.READ, Kind.WRITE, Kind.UPDATE)
 def values_dropped(trace: Trace) -> Iterator[Finding]:
     """The first event of a kind that lost its value."""
     columns = trace.columns
+    asked = _asked_for(trace)
     lost: list[np.ndarray] = []
     for kind in VALUED:
         events = np.flatnonzero(columns.kind == kind)
         has = columns.payload[events] >= 0
-        if has.any() and not has.all():
+        if (has.any() or kind in asked) and not has.all():
             lost.append(events[~has])
     if not lost:
         return
@@ -57,3 +58,10 @@ def values_dropped(trace: Trace) -> Iterator[Finding]:
         events=(first.seq,),
         count=len(events),
     )
+
+
+def _asked_for(trace: Trace) -> tuple[Kind, ...]:
+    """The kinds whose values were to be recorded, as far as the recording says."""
+    options = trace.meta.get("options")
+    values = options.get("values") if isinstance(options, Mapping) else None
+    return {"all": VALUED, "writes": (Kind.WRITE, Kind.UPDATE)}.get(str(values), ())

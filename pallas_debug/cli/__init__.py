@@ -6,6 +6,7 @@ Exit codes are part of the interface: scripts and CI read them.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -72,6 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _refused(arguments.command, unknown[0])
     try:
         return arguments.run(arguments)
+    except BrokenPipeError:  # `… | head`: the reader has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return codes.CLEAN
     except (
         Exception,
         KeyboardInterrupt,

@@ -25,6 +25,11 @@ def run(arguments: argparse.Namespace) -> int:
         raise errors.BadOption(
             option="trace", value=arguments.trace, accepted="a file that exists"
         )
+    folder = pathlib.Path(arguments.output).parent
+    if not folder.is_dir():
+        raise errors.BadOption(
+            option="output", value=arguments.output, accepted="a folder that exists"
+        )
     view = views.view_for(arguments.output)
     trace = pallas_debug.load(arguments.trace)
     made = view.function(trace, pallas_debug.check(trace))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.errors import UnsupportedForm, UnsupportedOp
+from pallas_debug.errors import BadOption, UnsupportedForm, UnsupportedOp
 from pallas_debug.machine import state as states
 from pallas_debug.machine.memory import Memory, dtype_of, poison
 from pallas_debug.machine.places import Plan
@@ -172,16 +173,22 @@ def start_chosen(launch: ir.Launch, options: Any) -> frozenset[int] | None:
 
 
 def _linear_index(block: Any, shape: tuple[int, ...]) -> int:
-    """Linear index of a block; -1, which is none, for coordinates outside the grid."""
-    if np.ndim(block) == 0:
-        return int(block)
+    """Linear index of a block.
+
+    Raises:
+      BadOption: The grid has no such block.
+    """
+    at = (int(block),) if np.ndim(block) == 0 else tuple(map(int, block))
+    sizes = (math.prod(shape),) if np.ndim(block) == 0 else shape
+    inside = len(at) == len(sizes) and all(
+        0 <= i < size for i, size in zip(at, sizes, strict=True)
+    )
+    if not inside:
+        accepted = f"linear indices below {math.prod(shape)}, or points of {shape}"
+        raise BadOption(option="blocks", value=block, accepted=accepted)
     number = 0
-    if len(block) != len(shape):
-        return -1
-    for at, size in zip(block, shape, strict=True):
-        if not 0 <= at < size:
-            return -1
-        number = number * size + int(at)
+    for i, size in zip(at, sizes, strict=True):
+        number = number * size + i
     return number
 
 

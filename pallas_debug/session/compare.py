@@ -67,8 +67,8 @@ class Difference:
         name = f"`{self.buffer}`" if self.buffer else f"output{self.output or ''}"
         lines = [
             f"{name}{list(self.index) if self.index else ''} is {self.got}, "
-            f"expected {self.expected} (allowed {self.tolerance:g}); {self.wrong:,} of "
-            f"{self.size:,} elements are wrong, by up to {self.largest:.3g}"
+            f"expected {self.expected} (`tolerance` {self.tolerance:g}); {self.wrong:,} "
+            f"of {self.size:,} elements are wrong, by up to {self.largest:.3g}"
         ]
         if self.event >= 0:
             where = f" of block {self.block}" if self.block else ""
@@ -111,8 +111,7 @@ class Comparison:
             return "every output is as the reference says"
         return "\n".join(map(str, self.differences))
 
-    def __repr__(self) -> str:
-        return f"<Comparison: {'equal' if self else str(self).splitlines()[0]}>"
+    __repr__ = __str__
 
 
 def compare(
@@ -130,7 +129,8 @@ def compare(
       reference: A function of the same arguments, or what it would return.
       *args: The arguments of both.
       options: As for `trace`.
-      tolerance: Allowed difference, relative and absolute; None: by dtype.
+      tolerance: Allowed difference, relative and absolute; None: by dtype, and
+        absolutely in units of the largest expected number, since sums cancel.
       **kwargs: Keyword arguments of both.
 
     Returns:
@@ -178,7 +178,8 @@ def _differences(
                 accepted=f"the shape that the kernel returns: {array.shape}",
             )
         allowed = tolerance_of(array, want) if tolerance is None else tolerance
-        wrong, error = _wrong(array, want, allowed)
+        scale = 1.0 if tolerance is not None else _largest(want)
+        wrong, error = _wrong(array, want, allowed, allowed * scale)
         if wrong.any():
             yield _difference(trace, path, (array, want), (wrong, error, allowed))
 
@@ -194,8 +195,16 @@ def _tolerance(name: str) -> float:
     return SHORT_FLOAT if name.startswith("float") else 0.0
 
 
+def _largest(want: np.ndarray) -> float:
+    """The largest finite magnitude, at least 1."""
+    if want.dtype.kind in "biu" or not want.size:
+        return 1.0
+    wide = np.abs(want.astype(np.complex128 if want.dtype.kind == "c" else np.float64))
+    return float(np.max(wide, initial=1.0, where=np.isfinite(wide)))
+
+
 def _wrong(
-    got: np.ndarray, want: np.ndarray, allowed: float
+    got: np.ndarray, want: np.ndarray, allowed: float, absolute: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Elements that differ by more than is allowed, and by how much; NaN equals NaN."""
     if got.dtype.kind in "biu" and want.dtype.kind in "biu" and not allowed:
@@ -205,7 +214,7 @@ def _wrong(
     a, b = got.astype(wide), want.astype(wide)
     with np.errstate(all="ignore"):
         error = np.abs(a - b)
-        close = (error <= allowed + allowed * np.abs(b)) & np.isfinite(b)
+        close = (error <= absolute + allowed * np.abs(b)) & np.isfinite(b)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     return ~(close | same), np.where(same, 0.0, error)
 

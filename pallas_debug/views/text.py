@@ -239,9 +239,11 @@ def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
       trace: Names the threads, where it is given.
     """
     found = [one for one in report.findings if one.code.startswith(family)]
+    aside = len(getattr(report, "suppressed", ()))
+    also = f", {aside:,} suppressed" if aside else ""
     if not found:
-        return f"no findings{f' of {family}xx' if family else ''}"
-    blocks = [f"findings: {tally(found)}"]
+        return f"no findings{f' of {family}xx' if family else ''}{also}"
+    blocks = [f"findings: {tally(found)}{also}"]
     blocks += [finding(one, trace) for one in found[:MOST_FINDINGS]]
     if len(found) > MOST_FINDINGS:
         hidden = len(found) - MOST_FINDINGS

@@ -1,5 +1,7 @@
 """The checks about ourselves: what a recording lacks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers import TraceBuilder, codes, only
@@ -98,3 +100,15 @@ def test_values_that_were_not_kept():
     assert finding.severity is Severity.INFO
     assert (finding.events, finding.loc.line) == ((1,), 4)
     assert not run_checks(trace(np.ones(2, np.float32))).findings
+
+
+def test_all_values_dropped_are_said_where_they_were_asked_for():
+    b = TraceBuilder()
+    t = b.thread()
+    x = b.buffer("x", (2,), initial=np.zeros(2, np.float32))
+    t.write(x, line=3)
+    trace = b.close()
+    asked = replace(trace, meta={"options": {"values": "writes"}})
+    assert only(run_checks(asked), "PD904").count == 1
+    unasked = replace(trace, meta={"options": {"values": "none"}})
+    assert not run_checks(unasked, select="PD904").findings

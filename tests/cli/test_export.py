@@ -37,3 +37,8 @@ def test_unknown_suffix_names_the_known_ones(saved, tmp_path, capsys):
 def test_missing_trace_is_refused(tmp_path, capsys):
     assert cli.main(["export", str(tmp_path / "no.pldb"), "out.csv"]) == 2
     assert "a file that exists" in capsys.readouterr().err
+
+
+def test_missing_folder_is_refused(saved, tmp_path, capsys):
+    assert cli.main(["export", str(saved), str(tmp_path / "no" / "x.csv")]) == 2
+    assert "a folder that exists" in capsys.readouterr().err

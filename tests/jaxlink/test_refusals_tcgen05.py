@@ -1,9 +1,10 @@
 """Options of the tensor core that GPU interpret mode refuses, on the installed JAX."""
 
 import jax.numpy as jnp
+import pytest
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jaxlink.gpu_kernels import F16, F32, TILED
-from jaxlink.refusals import CLUSTER, accepted, kernel, refused
+from jaxlink.refusals import CLUSTER, X, accepted, kernel, law, refused
 
 from pallas_debug.jaxlink.versions import JAX
 
@@ -59,3 +60,16 @@ def test_collective_product():
     code = "PD319" if HAS_TMEM else "PD306"
     finding = refused(code, fn, ONES, SQUARE)
     assert "tcgen05_mma" in finding.loc.text or not HAS_TMEM
+
+
+@pytest.mark.skipif(JAX < (0, 12, 0), reason="older versions say something else")
+def test_copy_of_scales():
+    def body(x_ref, o_ref, smem, tmem):
+        plgpu.async_copy_scales_to_tmem(smem, tmem)  # refused
+        o_ref[...] = x_ref[...]
+
+    scratch = (
+        plgpu.SMEM((1, 1, 32, 16), jnp.float8_e8m0fnu),
+        plgpu.TMEM((128, 4), jnp.float8_e8m0fnu, layout=plgpu.TMEMLayout.SCALES_LAYOUT),
+    )
+    law("PD319", True, kernel(body, *scratch), X)

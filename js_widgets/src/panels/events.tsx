@@ -87,7 +87,7 @@ function Events({ app }: { app: App }): JSX.Element {
 
 const HEADS = [
   ["event", "Number of the event in the recording, from #0"],
-  ["thread", "Its name, and its number for thread= in a filter"],
+  ["thread", "Its number, for thread= in a filter, and its name"],
   ["what", "What happened"],
   ["line", "Source line"],
   ["tick", TICK],
@@ -123,7 +123,7 @@ function Row({ app, event, current }: { app: App; event: number; current: boolea
         {grouped(event)}
       </span>
       <span role="gridcell" class="pd-ellipsis" title={name}>
-        {name} <span class="pd-muted">(#{thread})</span>
+        <span class="pd-muted">#{thread}</span> {name}
       </span>
       <span role="gridcell" class="pd-ellipsis">
         <span class={`pd-verb pd-verb-${kind}`}>{verb}</span> {rest.join(" ")}

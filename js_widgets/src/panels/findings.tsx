@@ -8,7 +8,7 @@ import { SeverityMark } from "../ui/icons";
 import type { App } from "../ui/store";
 import { Details } from "./findings/details";
 import { inline } from "./findings/doc";
-import { selected, showFinding } from "./findings/select";
+import { selected, showFinding, stepFinding } from "./findings/select";
 import type { Panel } from "./panel";
 import { markOf } from "./source/rows";
 
@@ -106,5 +106,23 @@ export const panel: Panel = {
   id: "findings",
   title: "Findings",
   Component: Findings,
+  commands: [
+    {
+      id: "prev_finding",
+      title: "Previous finding",
+      group: "Findings",
+      keys: ["Shift+F"],
+      enabled: (app) => app.model.findings.length > 0,
+      run: (app) => stepFinding(app, -1),
+    },
+    {
+      id: "next_finding",
+      title: "Next finding",
+      group: "Findings",
+      keys: ["F"],
+      enabled: (app) => app.model.findings.length > 0,
+      run: (app) => stepFinding(app, 1),
+    },
+  ],
   badge: (app) => (app.model.findings.length ? String(app.model.findings.length) : ""),
 };

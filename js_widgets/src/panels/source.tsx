@@ -29,12 +29,15 @@ function Content({ app, width }: { app: App; width: number }): JSX.Element {
   const position = positionOf(model, app.thread.value, cursor) ?? startOf(model, app.launch.value);
   if (!model.sources.length) return <div class="pd-empty">This trace has no source text.</div>;
   const { file, at, listing } = state.value;
-  const chosen = at === cursor && file >= 0 && file < model.sources.length;
-  const source = chosen ? file : Math.max(position?.source ?? 0, 0);
+  const { value: asked } = app.reveal;
+  const isAsked = asked?.panel === "source" && asked.cursor === cursor;
+  const chosen = isAsked ? asked.source : at === cursor ? file : -1;
+  const source = model.sources[chosen] ? chosen : Math.max(position?.source ?? 0, 0);
   const counted = model.lineCounts.length > 0;
   const counts = counted && (state.value.counts ?? width > ROOM_FOR_COUNTS);
   const choose = (event: Event) => {
     const number = Number((event.currentTarget as HTMLSelectElement).value);
+    app.reveal.value = null;
     state.value = { ...state.value, file: number, at: cursor };
   };
   return (

@@ -1,7 +1,6 @@
 /** The commands of a debugger: buttons, keys and Python share their names. */
 
 import { PANELS } from "../panels";
-import { stepFinding } from "../panels/findings/select";
 import { breakHere, continueTo, watch, watchQuery } from "./breakpoints";
 import { type Command, Registry } from "./keys";
 import { LIVE } from "./live";
@@ -146,22 +145,6 @@ export const COMMANDS: readonly AppCommand[] = [
     run: mover("buffer", 1, ofBuffer(1)),
   },
 
-  {
-    id: "prev_finding",
-    title: "Previous finding",
-    group: "Findings",
-    keys: ["Shift+F"],
-    enabled: (app) => app.model.findings.length > 0,
-    run: (app) => stepFinding(app, -1),
-  },
-  {
-    id: "next_finding",
-    title: "Next finding",
-    group: "Findings",
-    keys: ["F"],
-    enabled: (app) => app.model.findings.length > 0,
-    run: (app) => stepFinding(app, 1),
-  },
   {
     id: "last_write",
     title: "Last write to the selected element",

@@ -49,6 +49,7 @@ export function keyText(key: string): string {
 export function isTyping(event: Event): boolean {
   const target = event.composedPath()[0];
   if (!(target instanceof HTMLElement)) return false;
+  if ((target as HTMLInputElement).type === "checkbox") return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 

@@ -12,7 +12,7 @@ import { type App, clamp } from "./store";
 
 const NARROW = 820;
 /** Too low for two docks, without the frame around them. */
-const LOW = 290;
+const LOW = 304;
 const CORNERS: readonly (readonly string[])[] = [
   ["source"],
   ["grid", "threads"],

@@ -64,6 +64,12 @@ export function goToLastWrite(
   }
 }
 
+/** Shows a line of a source without moving the cursor. */
+export function showLine(app: App, source: number, line: number): void {
+  if (source < 0 || line <= 0) return;
+  app.reveal.value = { panel: "source", source, at: line, cursor: app.cursor.value };
+}
+
 /** The next event on a source line, of the focus thread if it comes there, else of any. */
 export function runToLine(app: App, args: { source: number; line: number }): void {
   const { model } = app;

@@ -2,13 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { fileName } from "../model/text";
-import { placeSource } from "../panels/source/state";
 import { commands, runCommand, showPanel } from "./commands";
 import { keepFocus } from "./focus";
 import { isTyping } from "./keys";
 import { Layout } from "./layout";
+import { showLine } from "./moves";
 import { Overlays } from "./overlays";
 import { Scrubber } from "./scrubber";
 import { type App, TICK } from "./store";
@@ -17,7 +17,7 @@ import { Toolbar } from "./toolbar";
 export function Shell({ app }: { app: App }): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
   const focused = useSignal(false);
-  useEffect(() => keepFocus(root.current!, focused), []);
+  useLayoutEffect(() => keepFocus(root.current!, focused), []);
   const key = (event: KeyboardEvent) => {
     if (event.defaultPrevented) return;
     if (isTyping(event)) {
@@ -105,7 +105,7 @@ function Now({ app }: { app: App }): JSX.Element {
           onClick={() => {
             showPanel(app, "source");
             app.focus({ thread });
-            placeSource(app, model.sourceOf(event), loc.line);
+            showLine(app, model.sourceOf(event), loc.line);
           }}
         >
           {fileName(loc.file)}:{loc.line}

@@ -97,7 +97,12 @@ export class App {
   /** One line for the status bar and screen readers: "Nothing further." */
   readonly notice: Signal<string>;
   /** What a panel is asked to bring into view, until the cursor moves on. */
-  readonly reveal: Signal<{ panel: string; at: number; cursor: number } | null> = signal(null);
+  readonly reveal: Signal<{
+    panel: string;
+    source: number;
+    at: number;
+    cursor: number;
+  } | null> = signal(null);
   /** What the kernel found about where a value came from. */
   readonly origin: Signal<Json> = signal(null);
   /** Name of the open overlay (help, breakpoints, origin), or null. */

@@ -30,8 +30,6 @@ export interface VirtualListProps {
   readonly activeId?: string;
   /** Stays at the top while rows scroll; its columns line up with theirs. */
   readonly header?: ComponentChildren;
-  /** Least width of the rows in pixels, where they scroll sideways. */
-  readonly width?: number | string;
 }
 
 export function VirtualList(props: VirtualListProps): JSX.Element {
@@ -103,7 +101,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
       onKeyDown={props.onKeyDown}
     >
       {props.header && <div class="pd-vheader">{props.header}</div>}
-      <div class="pd-vspace" style={{ height: `${pixels}px`, minWidth: props.width }}>
+      <div class="pd-vspace" style={{ height: `${pixels}px` }}>
         {rows}
       </div>
     </div>

@@ -96,7 +96,7 @@ describe("the widget", () => {
     expect(model.saved.at(-1)).toMatchObject({ v: 1, cursor: 1 });
     model.set("view_state", { ...model.get("view_state"), cursor: 5 });
     await settle(150);
-    expect(root.querySelector<HTMLInputElement>('[data-pd="position"]')?.value).toBe("5");
+    expect(root.querySelector<HTMLInputElement>('[data-pd="position"]')?.value).toBe("#4");
     model.fire("msg:custom", { type: "run", number: 1, label: "seed 1" }, []);
     for (let i = 0; i < 50 && !root.querySelector(".pd-runs"); i++) await settle();
     expect(root.querySelector(".pd-runs")?.textContent).toContain("seed 1");

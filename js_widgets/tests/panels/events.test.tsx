@@ -37,6 +37,7 @@ describe("the events", () => {
     await on.settle();
     expect(on.text(".pd-filter-error")).toMatch(/no condition "buffr"/);
     expect(rows(on)).toHaveLength(before);
+    expect(on.root.querySelector(".pd-stale")).not.toBeNull();
   });
 
   it("are walked by keys", async () => {

@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { afterEach, describe, expect, it } from "vitest";
+import { factsOf, slices } from "../../src/panels/findings/facts";
 import { isRace, Race } from "../../src/panels/findings/race";
 import { type Page, pageOf } from "../app";
 
@@ -23,6 +24,64 @@ describe("findings", () => {
     );
     await page.click(".pd-finding-head");
     expect(page.root.querySelector(".pd-details")).toBeNull();
+  });
+
+  it("are all reached by keys, also those that share an event or have none", async () => {
+    page = await pageOf("past_the_end");
+    const { findings } = page.app.model;
+    const [one] = findings;
+    (findings as (typeof one)[]).push(
+      { ...one, code: "PD901", events: [one.events[0]] },
+      { ...one, code: "PD902", events: [] },
+    );
+    const open = () => page!.app.viewState.findings.selected;
+    const seen: number[] = [];
+    for (let i = 0; i < 20; i++) {
+      await page.press("f");
+      if (seen.at(-1) !== open()) seen.push(open());
+    }
+    expect(new Set(seen)).toEqual(new Set([0, 1, 2]));
+    expect(seen.at(-1)).toBe(2);
+    expect(page.text('[data-pd="notice"]')).toBe("No later finding.");
+    for (let i = 0; i < 20; i++) await page.press("F", { shiftKey: true });
+    expect(open()).toBe(0);
+    expect(page.app.event).toBe(Math.min(...one.events));
+    expect(page.text(".pd-open")).toContain(one.code);
+  });
+
+  it("say what they know in words, and no bare numbers", () => {
+    expect(
+      slices([
+        [1, 1, 1],
+        [-8, 8, 1],
+        [0, 4, 2],
+      ]),
+    ).toBe("[1, -8:0, 0:8:2]");
+    expect(
+      slices([
+        [6, 8],
+        [0, 128],
+      ]),
+    ).toBe("[6:8, 0:128]");
+    expect(slices([1, 2])).toBe("");
+    expect(factsOf({ output: "o_ref", output_elements: [[6, 8]], turn: 0, needed: 1 })).toEqual([
+      ["reaches", "o_ref[6:8]"],
+    ]);
+    expect(
+      factsOf({
+        elements: [
+          [
+            [0, 4],
+            [12, 16],
+          ],
+          [[0, 2]],
+        ],
+      }),
+    ).toEqual([["elements", "[0:4 and 12:16, 0:2]"]]);
+    expect(factsOf({ arrivals: { seen: 1, needed: 2 } })).toEqual([
+      ["arrivals", "1 of the 2 needed"],
+    ]);
+    expect(factsOf(null)).toEqual([]);
   });
 
   it("draw who waits for whom in a deadlock", async () => {

@@ -159,6 +159,40 @@ describe("the states of blocks", () => {
     if (name === "ring" || name === "copy_compute_copy") expect(seen).toBeGreaterThan(0);
   });
 
+  test.each(CASES)("%s: a core works on the grid point that it entered last", async (name) => {
+    const model = await modelOf(name);
+    for (const { number, lastEvent } of model.launches) {
+      const facts = factsOf(model, number);
+      if (facts.cores.length !== 1) continue;
+      const [core] = facts.cores;
+      const entries = [...model.eventsOfThread(core)].filter(
+        (event) => model.events.kind[event] === Kind.GRID && model.events.block[event] >= 0,
+      );
+      for (const [i, event] of entries.entries()) {
+        const until = entries[i + 1] ?? lastEvent;
+        for (const cursor of new Set([event + 1, until])) {
+          const states = statesAt(model, facts, cursor);
+          const running = [...states.keys()].filter((one) => states[one] === STATE.running);
+          const here = model.events.block[event];
+          expect(running.filter((one) => one !== here)).toEqual([]);
+        }
+      }
+    }
+  });
+
+  test("only a refusal that stops JAX makes blocks abort", async () => {
+    const model = await modelOf("deadlock");
+    const [deadlock] = model.findings;
+    const hang = { ...deadlock, code: "PD320", refusal: true, events: [], severity: "info" };
+    (model.findings as unknown[]).push(hang);
+    model.blocks.worst.fill(4);
+    expect(Math.max(...factsOf(model, 0).worst)).toBe(3);
+    const other = await modelOf("deadlock");
+    (other.findings as unknown[]).push({ ...hang, severity: "error" });
+    other.blocks.worst.fill(4);
+    expect(Math.max(...factsOf(other, 0).worst)).toBe(4);
+  });
+
   test("a deadlocked block is faulty only from its finding on", async () => {
     const model = await modelOf("deadlock");
     const facts = factsOf(model, 0);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ghosts, positionOf } from "../../src/panels/source/places";
-import { compact, rowsOf, wrap } from "../../src/panels/source/rows";
+import { compact, cuts, rowsOf, wrap } from "../../src/panels/source/rows";
 import { type Page, pageOf } from "../app";
 import { modelOf } from "../golden";
 
@@ -67,6 +67,20 @@ describe("the source", () => {
     expect(notes.map((row) => row.text).join(" ")).toContain(finding.message);
   });
 
+  it("shows a long line whole, in rows of its own", async () => {
+    const model = await modelOf("past_the_end");
+    const [finding] = model.findings;
+    const { start, tokens } = model.sources[finding.source];
+    const { rows, ofLine } = rowsOf(model, finding.source, 60, 24);
+    const index = finding.line - start;
+    const whole = tokens[index].map(([text]) => text).join("");
+    const parts = rows.filter((row) => row.line === finding.line && row.finding < 0);
+    expect(parts.length).toBeGreaterThan(1);
+    expect(parts.map((row) => whole.slice(row.from, row.to)).join("")).toBe(whole);
+    expect(rows[ofLine[index]]).toBe(parts[0]);
+    expect(parts.map((row) => row.head)).toEqual(parts.map((_, i) => i === 0));
+  });
+
   it("counts the other threads on their lines", async () => {
     const model = await modelOf("hopper_matmul");
     const cursor = 100;
@@ -81,6 +95,19 @@ describe("small texts", () => {
   it("wraps at spaces", () => {
     expect(wrap("one two three", 7)).toEqual(["one two", "three"]);
     expect(wrap("a_word_that_is_long", 5)).toEqual(["a_word_that_is_long"]);
+  });
+
+  it("cuts code into parts that fit, later ones with room to be moved in", () => {
+    expect(cuts("short", 20)).toEqual([5]);
+    const text = `    first_name[START:STOP] = second_name[START:STOP] * ${"x".repeat(40)}(1, 2)`;
+    const ends = cuts(text, 30);
+    expect(ends.at(-1)).toBe(text.length);
+    const parts = ends.map((end, i) => text.slice(i ? ends[i - 1] : 0, end));
+    expect(parts.join("")).toBe(text);
+    expect(parts[0].length).toBeLessThanOrEqual(30);
+    expect(parts.slice(1).every((part) => part.length > 0 && part.length <= 22)).toBe(true);
+    expect(parts[0].endsWith(" ")).toBe(true);
+    expect(cuts(`${" ".repeat(60)}x`, 24).at(-1)).toBe(61);
   });
 
   it("writes counts in four characters", () => {

@@ -21,7 +21,7 @@ describe("moving", () => {
     expect(page.app.cursor.value).toBe(3);
     expect(page.text('[data-pd="now"]')).toContain(page.app.model.what(2));
     const field = page.root.querySelector<HTMLInputElement>('[data-pd="position"]')!;
-    expect(field.value).toBe("3");
+    expect(field.value).toBe("#2");
     await page.press("End");
     expect(page.app.cursor.value).toBe(page.app.model.count);
     await page.press("ArrowRight");
@@ -41,7 +41,34 @@ describe("moving", () => {
     field.dispatchEvent(new Event("change", { bubbles: true }));
     await page.settle();
     expect(page.app.cursor.value).toBe(page.app.model.count);
-    expect(field.value).toBe(String(page.app.model.count));
+    expect(field.value).toBe(`#${page.app.model.count - 1}`);
+    expect(page.text('[data-pd="notice"]')).toContain("no event number");
+    field.value = "#8";
+    field.dispatchEvent(new Event("change", { bubbles: true }));
+    await page.settle();
+    expect(page.app.event).toBe(8);
+    await page.press("Home");
+    expect(field.value).toBe("");
+    expect(field.placeholder).toBe("before the first");
+  });
+
+  it("forgets what it said when the cursor moves", async () => {
+    page = await pageOf("past_the_end", { cursor: 3 });
+    page.app.notice.value = "Something.";
+    page.app.jump(7);
+    expect(page.app.notice.value).toBe("");
+  });
+
+  it("looks at one thread in all places", async () => {
+    page = await pageOf("hopper_matmul", { cursor: 100 });
+    await page.press("]");
+    const { threads } = page.app.model;
+    expect(page.app.thread.value).not.toBe(page.app.model.events.thread[99]);
+    expect(page.text('[data-pd="now"]')).toContain(
+      `looking at ${threads.name(page.app.thread.value)}`,
+    );
+    await page.press("ArrowRight");
+    expect(page.text('[data-pd="now"]')).not.toContain("looking at");
   });
 
   it("leaves keys alone that are typed into a field", async () => {
@@ -67,7 +94,60 @@ describe("moving", () => {
   });
 });
 
+describe("the keys", () => {
+  const focused = (on: Page) => (on.root as unknown as { activeElement: Element }).activeElement;
+
+  it("stay with the viewer when a focused element goes away", async () => {
+    page = await pageOf("past_the_end", { cursor: 3 });
+    page.root.querySelector<HTMLElement>('[data-pd-tab="findings"]')!.focus();
+    expect(focused(page).getAttribute("data-pd-tab")).toBe("findings");
+    await page.press("z");
+    expect(page.app.panel.value.zoomed).toBeTruthy();
+    expect(page.root.contains(focused(page))).toBe(true);
+    await page.press("Escape");
+    expect(page.app.panel.value.zoomed).toBeNull();
+    expect(page.root.contains(focused(page))).toBe(true);
+  });
+
+  it("go back to the frame from the position, and after a click on a tab", async () => {
+    page = await pageOf("past_the_end", { cursor: 3 });
+    const field = page.root.querySelector<HTMLInputElement>('[data-pd="position"]')!;
+    field.focus();
+    field.dispatchEvent(
+      new KeyboardEvent("keydown", { key: "Enter", bubbles: true, composed: true }),
+    );
+    await page.settle();
+    expect(focused(page).className).toBe("pd-frame");
+    const tab = page.root.querySelector<HTMLElement>('[data-pd-tab="events"]')!;
+    tab.focus();
+    tab.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
+    await page.settle();
+    expect(focused(page).className).toBe("pd-frame");
+  });
+});
+
 describe("breakpoints", () => {
+  it("stay where they are backwards without any, and say so", async () => {
+    page = await pageOf("elementwise", { cursor: 9 });
+    await page.press("C", { shiftKey: true });
+    expect(page.app.cursor.value).toBe(9);
+    expect(page.text('[data-pd="notice"]')).toContain("stayed here");
+  });
+
+  it("say that no recorded event meets them", async () => {
+    page = await pageOf("elementwise");
+    page.app.breakpoints.value = [
+      { id: 1, where: "line=99999", when: "", enabled: true, label: "line 99999" },
+    ];
+    await page.settle();
+    await page.press("c");
+    expect(page.text('[data-pd="notice"]')).toBe("No recorded event on line 99999.");
+    await page.press("Home");
+    await page.click('[data-pd="breakpoints"]');
+    expect(page.text(".pd-break-note")).toContain("No recorded event");
+    expect(page.root.querySelectorAll(".pd-break .pd-field")).toHaveLength(1);
+  });
+
   it("continues to the next match, backwards too, and to the ends", async () => {
     page = await pageOf("elementwise");
     const { model } = page.app;

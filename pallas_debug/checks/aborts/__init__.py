@@ -21,13 +21,15 @@ from pallas_debug.checks.aborts import memory_space as memory_space
 from pallas_debug.checks.aborts import mixed_registers as mixed_registers
 from pallas_debug.checks.aborts import mpmd_scratch as mpmd_scratch
 from pallas_debug.checks.aborts import negative_index as negative_index
-from pallas_debug.checks.aborts import program_id as program_id
-from pallas_debug.checks.aborts import reference_views as reference_views
-from pallas_debug.checks.aborts import register_operand as register_operand
+from pallas_debug.checks.aborts import program_id_is_zero as program_id_is_zero
+from pallas_debug.checks.aborts import reference_view as reference_view
 from pallas_debug.checks.aborts import run_state as run_state
 from pallas_debug.checks.aborts import scalar_arguments as scalar_arguments
 from pallas_debug.checks.aborts import (
     synchronization_scratch as synchronization_scratch,
 )
-from pallas_debug.checks.aborts import tensor_core_options as tensor_core_options
-from pallas_debug.checks.aborts import unimplemented as unimplemented
+from pallas_debug.checks.aborts import tcgen05_options as tcgen05_options
+from pallas_debug.checks.aborts import (
+    unimplemented_primitive as unimplemented_primitive,
+)
+from pallas_debug.checks.aborts import wgmma_register_operand as wgmma_register_operand

@@ -187,9 +187,12 @@ def _in_order(trace: Trace, launches: list[int]) -> list[int]:
     events = events[is_barrier[columns.object[events]]]
     started = np.arange(len(columns.kind))
     spawns = np.flatnonzero(columns.kind == Kind.SPAWN)
-    at = dict(zip(columns.object[spawns].tolist(), spawns.tolist(), strict=True))
+    at: dict[int, int] = dict(
+        zip(columns.object[spawns].tolist(), spawns.tolist(), strict=True)
+    )
     for seq in events[columns.kind[events] == Kind.ARRIVE].tolist():
         thread = int(columns.thread[seq])
-        if trace.thread_rows[thread].kind in ("tma", "tcgen05"):
-            started[seq] = at.get(thread, seq)
+        is_copy = trace.thread_rows[thread].kind in ("tma", "tcgen05")
+        if is_copy and thread in at:
+            started[seq] = at[thread]
     return events[np.argsort(started[events], kind="stable")].tolist()

@@ -42,7 +42,7 @@ from collections.abc import Iterator
 from pallas_debug import ir
 from pallas_debug.checks.aborts import versions
 from pallas_debug.checks.aborts.foreseen import Refused, findings, scopes_of
-from pallas_debug.checks.aborts.unimplemented import NO_RULE
+from pallas_debug.checks.aborts.unimplemented_primitive import NO_RULE
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace

@@ -6,8 +6,8 @@ import { fileName, plural } from "../../model/text";
 import { copyPython } from "../../ui/clipboard";
 import { Icon } from "../../ui/icons";
 import { askForRun } from "../../ui/live";
+import { showLine } from "../../ui/moves";
 import type { App } from "../../ui/store";
-import { placeSource } from "../source/state";
 import { Doc, inline } from "./doc";
 import { factsOf } from "./facts";
 import { isGraph, WaitGraph } from "./graph";
@@ -90,7 +90,7 @@ function Path({ app, path }: { app: App; path: readonly Step[] }) {
     if (step.event >= 0) app.jump(step.event);
     else {
       const source = app.model.sources.findIndex((one) => one.file === step.file);
-      placeSource(app, source, step.line);
+      showLine(app, source, step.line);
     }
   };
   return (

@@ -37,7 +37,6 @@ const progress: Write = (value) => {
 /** What is said, in this order, and how. */
 const KNOWN: readonly [key: string, name: string, Write][] = [
   ["requested", "asked for", slices],
-  ["window", "window", slices],
   ["shape", "shape", tuple],
   ["dimensions", "outside in dimension", (value) => (isNumbers(value) ? value.join(", ") : "")],
   ["elements", "elements", (value) => runs(value) || (isNumbers(value) ? value.join(", ") : "")],
@@ -45,15 +44,12 @@ const KNOWN: readonly [key: string, name: string, Write][] = [
   ["output_elements", "reaches", (value, { output }) => `${text(output, {})}${slices(value)}`],
   ["output_block", "block of the output", tuple],
   ["arrivals", "arrivals", progress],
-  ["phases", "phases", progress],
   ["given", "units given", whole],
   ["taken", "units taken", whole],
   ["left", "units left", whole],
   ["asked", "asked for", whole],
   ["limit", "limit", whole],
-  ["ways", "ways", whole],
   ["free", "freed at", event],
-  ["axis", "axis", text],
   ["wording", "JAX says", text],
   ["exception", "raises", text],
   ["where", "where", text],

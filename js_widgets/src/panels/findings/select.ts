@@ -4,8 +4,8 @@ import { batch, type Signal } from "@preact/signals";
 import type { Direction } from "../../model/navigation";
 import type { Finding } from "../../model/rows";
 import { showPanel } from "../../ui/commands";
+import { showLine } from "../../ui/moves";
 import type { App } from "../../ui/store";
-import { placeSource } from "../source/state";
 
 interface Selected {
   readonly selected: number;
@@ -63,8 +63,10 @@ export function showFinding(app: App, number: number, given?: number): void {
     if (event === undefined && finding.block_linear >= 0)
       app.focus({ block: finding.block_linear });
     selected(app).value = { selected: number, at: app.cursor.value };
-    if (given !== undefined && model.lineOf(given) > 0)
-      placeSource(app, model.sourceOf(given), model.lineOf(given));
-    else placeSource(app, finding.source, finding.line);
+    // Its other events show where they are themselves.
+    const other = given !== undefined && given !== mainEvent(app, finding) ? given : -1;
+    if (other >= 0 && model.lineOf(other) > 0)
+      showLine(app, model.sourceOf(other), model.lineOf(other));
+    else showLine(app, finding.source, finding.line);
   });
 }

@@ -68,7 +68,7 @@ export function Code({ app, source, position, counts, width }: CodeProps): JSX.E
         source={source}
         row={one}
         current={one.line === here}
-        asked={one.line === asked}
+        asked={one.line === asked && asked !== here}
         ghost={lines.value.get(one.line)}
         breakpoint={breaks.value.get(one.line)}
         counts={counts ? tally.value : null}

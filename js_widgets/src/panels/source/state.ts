@@ -1,4 +1,4 @@
-/** What the source panel remembers, and how others bring a line into view. */
+/** What the source panel remembers. */
 
 import type { Signal } from "@preact/signals";
 import type { App } from "../../ui/store";
@@ -14,12 +14,4 @@ export interface SourceState {
 
 export function sourceState(app: App): Signal<SourceState> {
   return app.slice<SourceState>("source", { file: -1, at: -1, counts: null, listing: false });
-}
-
-/** Shows a line of a source without moving the cursor. */
-export function placeSource(app: App, source: number, line: number): void {
-  if (source < 0 || line <= 0) return;
-  const state = sourceState(app);
-  state.value = { ...state.value, file: source, at: app.cursor.value };
-  app.reveal.value = { panel: "source", at: line, cursor: app.cursor.value };
 }

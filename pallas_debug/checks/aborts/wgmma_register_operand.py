@@ -33,7 +33,7 @@ from collections.abc import Iterator
 from pallas_debug import ir
 from pallas_debug.checks.aborts import versions
 from pallas_debug.checks.aborts.foreseen import Refused, findings, routine
-from pallas_debug.checks.aborts.unimplemented import KEY_LENGTH
+from pallas_debug.checks.aborts.unimplemented_primitive import KEY_LENGTH
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace

@@ -36,6 +36,7 @@ from pallas_debug.trace.trace import Trace
 
 COLLECTIVE = "AssertionError: collective_axis not supported yet"
 COLLECTIVE_COPY = "AssertionError: Collective axis not supported for copy yet"
+NO_REFERENCE = "ValueError: async_copy_scales_to_tmem source must be an SMEM ref"
 SINCE = (0, 11, 1)
 OPS = {
     "gpu.tcgen05_mma": "tcgen05_mma",
@@ -68,4 +69,9 @@ def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
         if is_new and instr.op == "gpu.tcgen05_copy" and options["axes"]:
             if options["what"] == "smem":
                 yield Refused(f"{name} has a collective_axis", COLLECTIVE_COPY, WITHIN)
+            return
+        if instr.op == "gpu.tcgen05_copy" and options["what"] != "smem":
+            if versions.within(kernel, (0, 12, 0)):
+                why = f"{name} brings block scales or sparsity"
+                yield Refused(why, NO_REFERENCE, "multiply plain matrices there")
             return
