@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pallas_debug
 from pallas_debug import arguments as words
@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Records the target, or loads it, and opens the prompt."""
+    target.refuse_missing(arguments.target)
     if target.is_trace(arguments.target):
         output.refuse_words(arguments)
         session = pallas_debug.Session(pallas_debug.load(arguments.target))
@@ -61,8 +62,11 @@ def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -
         error = ending.raised
         try:
             recording.__exit__(type(error) if error else None, error, None)
-        except (Exception, KeyboardInterrupt) as stop:  # what stopped it is said
+        except KeyboardInterrupt:  # JAX's own error says it once more, at length
+            ending = script.INTERRUPTED
+        except Exception as stop:  # what stopped it is said
             codes.show(stop)
+            ending = ending if error is None else script.STOPPED
         else:
             if error is not None:
                 script.show(error)
@@ -92,8 +96,17 @@ def _prompt(session: pallas_debug.Session, arguments: argparse.Namespace) -> int
     A command that failed counts where nobody sees it: in a script's input.
     """
     prompt = Prompt(session, interactive=sys.stdin.isatty())
-    prompt.say(str(session))
+    prompt.say("\n".join([*_cut_short(session), str(session)]))
     prompt.cmdqueue.extend(arguments.command)
     with contextlib.suppress(BrokenPipeError):
         prompt.run()
     return codes.USAGE if prompt.failed and not prompt.interactive else codes.CLEAN
+
+
+def _cut_short(session: pallas_debug.Session) -> Iterator[str]:
+    """A line for each launch whose recording did not come to its end."""
+    for launch in session.trace.launches:
+        outcome = launch.outcome
+        if outcome.kind in ("truncated", "interrupted"):
+            said = f": {outcome.message}" if outcome.message else ""
+            yield f"{launch.name}, launch {launch.number}, was {outcome.kind}{said}"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pallas_debug import Session, errors
 from pallas_debug.cli import codes
 from pallas_debug.cli.prompt_commands import completions
-from pallas_debug.cli.prompt_table import ALIASES, COMMANDS, Quit
+from pallas_debug.cli.prompt_table import ALIASES, COMMANDS, PDB, Quit
 
 INTRO = "`help` lists the commands; an empty line repeats the last one"
 
@@ -61,6 +61,7 @@ class Prompt(cmd.Cmd):
         if line[0] == "?":
             line = f"help {line[1:]}"
         name, rest = self.split(line)
+        name = _meant(name, rest)
         if name != "quit":
             self.lastcmd = line
         try:
@@ -103,9 +104,17 @@ class Prompt(cmd.Cmd):
         """What may follow a command: conditions, buffers, variables."""
         text, line = str(ignored[0]), str(ignored[1])
         name = self.split(line)[0]
-        known: Iterable[str] = completions(self, ALIASES.get(name, name))
+        known: Iterable[str] = completions(
+            self, PDB.get(name) or ALIASES.get(name, name)
+        )
         return sorted(one for one in known if one.startswith(text))
 
     def do_help(self, arg: str) -> None:
         """Kept for `cmd`; the command `help` is in the table."""
         self.onecmd(f"help {arg}")
+
+
+def _meant(name: str, rest: str) -> str:
+    """A letter's meaning in pdb where words follow that the viewer's does not take."""
+    takes_count = name == "p" and rest.replace(",", "").isdigit()
+    return PDB[name] if name in PDB and rest and not takes_count else name

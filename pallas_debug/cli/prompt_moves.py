@@ -61,7 +61,7 @@ for _name, _letters in (
     ("out", "u"),
     ("out_back", "U"),
     ("continue_", "c continue_"),
-    ("reverse_continue", "C"),
+    ("reverse_continue", "C rc"),
     ("next_finding", "f"),
     ("prev_finding", "F"),
     ("first", ""),
@@ -105,7 +105,7 @@ def focus(prompt: Any, rest: str) -> str:
 def break_at(prompt: Any, rest: str) -> str:
     """Stops at events: `break line=41, block=(0, 0) if acc.max() > 3`, `break 41`."""
     where, when = where_of(rest)
-    return _made(prompt, "breakpoint", prompt.session.break_at(when=when, **where))
+    return f"breakpoint {prompt.session.break_at(when=when, **where)}"
 
 
 @command("watch", "", "BUFFER[REGION] [on write|read|change] [if EXPRESSION]")
@@ -115,13 +115,7 @@ def watch(prompt: Any, rest: str) -> str:
     place, _, on = text.partition(" on ")
     name, box = part(place)
     made = prompt.session.watch(name, box, on=on.strip() or "write", when=when)
-    return _made(prompt, "watchpoint", made)
-
-
-def _made(prompt: Any, noun: str, one: Any) -> str:
-    """What was set; a place where nothing happens is mostly a slip."""
-    met = len(prompt.session.find(one.where)) > 0
-    return f"{noun} {one}{'' if met else '; no event meets it'}"
+    return f"watchpoint {made}"
 
 
 def _listed(name: str) -> None:

@@ -29,6 +29,7 @@ class Command:
 
 COMMANDS: dict[str, Command] = {}
 ALIASES: dict[str, str] = {}
+PDB = {"b": "break", "p": "print", "l": "list"}  # what pdb's letters mean with words
 
 
 def command(name: str, letters: str = "", usage: str = "") -> Callable[[Run], Run]:

@@ -33,6 +33,14 @@ def is_trace(text: str) -> bool:
     return text.endswith(SUFFIX) and pathlib.Path(text).is_file()
 
 
+def refuse_missing(text: str) -> None:
+    """Says that a saved trace is not there."""
+    if text.endswith(SUFFIX) and not pathlib.Path(text).is_file():
+        raise errors.BadOption(
+            option="target", value=text, accepted=f"a file that exists; {text} does not"
+        )
+
+
 def refuse_trace(text: str) -> None:
     """Says what to do with a saved trace that was given as a script."""
     if is_trace(text):

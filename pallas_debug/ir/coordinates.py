@@ -10,7 +10,7 @@ import ast
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pallas_debug.ir.assignments import source_lines
@@ -45,7 +45,8 @@ def coordinates(kernel: Kernel) -> dict[Loc, tuple[Coordinate, ...]]:
     """For each place of a kernel the coordinates that have a name there."""
     if not any(instr.op == "grid.next" for instr in kernel.tape):
         return {}
-    rank = len(kernel.grid.shape)
+    hidden = kernel.facts.get("vmapped", ())
+    axes = [d for d in range(len(kernel.grid.shape)) if d not in hidden]
     found: dict[Loc, tuple[Coordinate, ...]] = {}
     for loc in kernel.locs:
         lines = source_lines(loc.file)
@@ -53,9 +54,9 @@ def coordinates(kernel: Kernel) -> dict[Loc, tuple[Coordinate, ...]]:
         if textwrap.dedent("".join(now)).rstrip() != loc.text:
             continue  # the file says something else by now
         found[loc] = tuple(
-            one
+            replace(one, axis=axes[one.axis])
             for one in _of_file(lines)
-            if one.line < loc.line <= one.last and one.axis < rank
+            if one.line < loc.line <= one.last and one.axis < len(axes)
         )
     return found
 
@@ -100,9 +101,8 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-        if len(target.elts) == len(value.elts):
-            for one, part in zip(target.elts, value.elts, strict=True):
-                yield from _pairs(one, part)
+        for one, part in zip(target.elts, value.elts, strict=False):
+            yield from _pairs(one, part)
 
 
 def _called(call: ast.expr) -> str:

@@ -34,6 +34,8 @@ def facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
         options = p.get("interpret")
         found["inline_mgpu"] = getattr(options, "inline_mgpu", "error")
         found["out_of_bounds_reads"] = getattr(options, "out_of_bounds_reads", "raise")
+    if lw.vmapped:
+        found["vmapped"] = lw.vmapped  # axes of the grid that the user does not count
     unseen = tuple(dict.fromkeys(_unseen(jaxpr, call.loc)))
     if unseen:
         found["unseen"] = tuple((op, lw.add_loc(loc)) for op, loc in unseen)

@@ -66,7 +66,9 @@ def _again(
     notes = Notes(launch.number, min(threads, default=0), launch.first_event)
     kernel = probed(source.kernel, notes)
     preempt = options.policy != "round-robin"
-    quiet = replace(options, values="none", progress=False)
+    # One that was interrupted would otherwise go on to its end.
+    most = min(options.max_events, len(launch.events) + 1)
+    quiet = replace(options, values="none", progress=False, max_events=most)
     run = machine.begin(
         replace(source, kernel=kernel),
         Writer(),

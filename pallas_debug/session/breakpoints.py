@@ -8,12 +8,14 @@ first, so that a search costs what it looks at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.session.held import all_recorded, held
+from pallas_debug.session.replay import Replay
 from pallas_debug.session.search import Numbers
 from pallas_debug.session.variables import touched
 from pallas_debug.trace import Trace, boxes, fold
@@ -26,10 +28,11 @@ WATCHED = {
     "change": ("write", "update"),
 }
 CONDITIONS = (*QUERIES, "finding")
+UNMET = "no event meets it; only lines with recorded events can stop"
 SOME, MOST = 64, 4096  # candidates that are looked at together
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Breakpoint:
     """Where to stop.
 
@@ -40,6 +43,7 @@ class Breakpoint:
       enabled: Whether it stops anybody.
       label: What the user calls it.
       change: Stop only where the values in the region differ before and after.
+      is_met: Whether there was an event at which it can stop, when it was set.
     """
 
     id: int
@@ -48,10 +52,12 @@ class Breakpoint:
     enabled: bool = True
     label: str = ""
     change: bool = False
+    is_met: bool = field(default=True, compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as a view state holds it."""
-        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        named = (f.name for f in fields(self) if f.compare)
+        plain = {name: getattr(self, name) for name in named}
         return plain if self.change else {k: plain[k] for k in plain if k != "change"}
 
     @classmethod
@@ -75,7 +81,9 @@ class Breakpoint:
         words = [f"{self.id}: {self.label + ': ' if self.label else ''}{self.where}"]
         words += [f"when {self.when}"] * bool(self.when)
         words += ["on change"] * self.change + ["(disabled)"] * (not self.enabled)
-        return " ".join(words)
+        return " ".join(words) + ("" if self.is_met else f"; {UNMET}")
+
+    __repr__ = __str__
 
 
 class Hit(NamedTuple):
@@ -179,13 +187,21 @@ def _parts(way: np.ndarray, what: str) -> Iterator[np.ndarray]:
             done, length = done + length, min(2 * length, MOST)
 
 
-def changes(trace: Trace, where: str, events: Sequence[int]) -> Iterator[bool]:
-    """For rising events whether the values in the watched region become others."""
+def changes(
+    trace: Trace, where: str, events: Sequence[int], replay: Replay | None = None
+) -> Iterator[bool]:
+    """For rising events whether the values in the watched region become others.
+
+    With a replay also where they were not recorded.
+    """
     region = conditions_of(where).get("region", "[]")
     box, columns, roots = boxes.box_of(region), trace.columns, fold.roots(trace)
     kept: dict[int, tuple[int, fold.Memory]] = {}
     for event in events:
         root = int(roots[columns.object[event]])
+        if replay is not None and not all_recorded(trace):
+            yield _differs(trace, replay, root, box, event)
+            continue
         at, memory = kept.get(root, (-1, None))
         if memory is None or touched(trace, root, at, event):
             memory = fold.memory(trace, root, at=event)
@@ -199,6 +215,21 @@ def changes(trace: Trace, where: str, events: Sequence[int]) -> Iterator[bool]:
             old.tobytes() != new[part].tobytes()
             for old, new in zip(before, memory, strict=True)
         )
+
+
+def _differs(
+    trace: Trace, replay: Replay, buffer: int, box: boxes.Box, event: int
+) -> bool:
+    """Whether an event changes a part; where nobody knows, it does."""
+    before, after = (held(trace, replay, buffer, at) for at in (event, event + 1))
+    extents = boxes.extents(box, before.values.shape) or ()
+    part = tuple(slice(start, stop) for start, stop in extents)
+    if not (before.known[part].all() and after.known[part].all()):
+        return True
+    return any(
+        old[part].tobytes() != new[part].tobytes()
+        for old, new in zip(before, after, strict=True)
+    )
 
 
 def _apply(trace: Trace, event: int, memory: fold.Memory) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.session.replay import Moment, Replay
-from pallas_debug.session.variables import contents, named, visible
+from pallas_debug.session.variables import contents, known_names, placed, visible
 from pallas_debug.trace import Trace
 
 ACCEPTED = "a Python expression over variables, such as `acc.max() > 3`"
@@ -60,7 +60,7 @@ def expression(text: str) -> Expression:
 def refuse_unknown(trace: Trace, one: Expression, option: str = "when") -> None:
     """Raises for a name that no kernel of the trace has."""
     kernels = {id(launch.kernel): launch.kernel for launch in trace.launches}
-    known = {b.name for kernel in kernels.values() for b in named(kernel)}
+    known = {name for kernel in kernels.values() for name in known_names(kernel)}
     for name in sorted(one.names - known - set(facts(trace, 0) if len(trace) else ())):
         raise errors.BadOption(option=option, value=name, accepted=tuple(sorted(known)))
 
@@ -105,7 +105,7 @@ def holding(
     """For rising events whether an expression is true for each one's thread."""
     one = expression(text)
     kernels = {id(la.kernel): la.kernel for la in trace.launches}
-    wanted = one.names & {b.name for k in kernels.values() for b in named(k)}
+    wanted = one.names & {name for k in kernels.values() for name in known_names(k)}
     if not wanted:
         for event in events:
             yield is_true(evaluate(trace, one, {}, event))
@@ -124,17 +124,18 @@ def _values(
     trace: Trace, replay: Replay, event: int, moment: Moment, wanted: frozenset[str]
 ) -> dict[str, Any] | None:
     """The wanted variables; None if the thread does not hold them all."""
-    kernel = trace[event].launch.kernel
-    if not wanted <= set(visible(kernel, moment)):
-        if not wanted <= {b.name for b in named(kernel)} | set(facts(trace, event)):
+    kernel, thread = trace[event].launch.kernel, int(trace.columns.thread[event])
+    places = placed(trace, moment.pc, thread, event + 1)
+    if not wanted <= {*visible(kernel, moment), *places}:
+        if not wanted <= known_names(kernel) | set(facts(trace, event)):
             return None
-        moment = replay.moment(event, int(trace.columns.thread[event]))
-    found: dict[str, Any] = {}
+        moment = replay.moment(event, thread)
+    found: dict[str, Any] = {n: v for n, v in places.items() if n in wanted}
     for name, binding in visible(kernel, moment).items():
         if name in wanted:
             value = moment.registers[binding.register]
             if binding.is_ref:
-                value = contents(trace, value, event + 1)
+                value = contents(trace, value, event + 1, replay)
             found[name] = value
     given = facts(trace, event)
     return found if wanted <= {*found, *given} else None

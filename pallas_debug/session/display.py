@@ -14,8 +14,9 @@ import numpy as np
 
 from pallas_debug import errors, ir
 from pallas_debug.ir.assignments import source_lines
+from pallas_debug.session.held import Held
 from pallas_debug.session.navigation import Focus, last_event
-from pallas_debug.trace import Kind, Trace, boxes, fold
+from pallas_debug.trace import Kind, Trace, boxes
 
 AROUND = 3  # lines of source before and after
 MOST_THREADS = 8
@@ -197,8 +198,11 @@ def whole(trace: Trace, cursor: int, focus: Focus, extra: Sequence[str] = ()) ->
     return "\n".join([*lines, *source(loc), *threads(trace, cursor, focus)])
 
 
-def contents(trace: Trace, buffer: int, memory: fold.Memory, part: Any = None) -> str:
-    """What a buffer holds: its head, then the values, unset elements as `--`."""
+def contents(trace: Trace, buffer: int, memory: Held, part: Any = None) -> str:
+    """What a buffer holds: its head, then the values.
+
+    Unset elements are `--`, those whose value nobody knows `?`.
+    """
     entry = trace.buffers[buffer]
     box = () if part is None else boxes.box_of(part)
     extents = boxes.extents(box, entry.shape)
@@ -206,16 +210,20 @@ def contents(trace: Trace, buffer: int, memory: fold.Memory, part: Any = None) -
         accepted = f"at most {len(entry.shape)} dimensions"
         raise errors.BadOption(option="region", value=part, accepted=accepted)
     cut = tuple(slice(start, stop) for start, stop in extents)
-    values, known = memory.values[cut], memory.initialized[cut]
-    state = f"{int(known.sum()):,} of {known.size:,} elements set"
+    values, set_, known = (array[cut] for array in memory)
+    state = f"{int(set_.sum()):,} of {set_.size:,} elements set"
+    if not known.all():
+        state += f", {int((~known).sum()):,} of them not recorded (?)"
     where = boxes.text_of(box) if box else ""
     shape = ", ".join(map(str, entry.shape))
     head = f"{entry.name}{where}: {entry.dtype}[{shape}] in {entry.space}, {state}"
     places = np.arange(values.size).reshape(values.shape)
 
     def word(place: Any) -> str:
-        if not known.flat[place]:
+        if not set_.flat[place]:
             return "--"
+        if not known.flat[place]:
+            return "?"
         one = values.flat[place]
         return f"{float(one):.5g}" if values.dtype.kind in "fV" else str(one)
 

@@ -13,7 +13,7 @@ import numpy as np
 from pallas_debug import errors
 from pallas_debug.machine.memory import dtype_of, poison
 from pallas_debug.session.replay import Replay
-from pallas_debug.trace import Trace, fold
+from pallas_debug.trace import Kind, Trace, fold
 
 
 class Held(NamedTuple):
@@ -27,7 +27,7 @@ class Held(NamedTuple):
 def held(trace: Trace, replay: Replay | None, buffer: int, at: int) -> Held:
     """Contents of a buffer at a cursor; without a replay only what was recorded."""
     values, initialized = fold.memory(trace, buffer, at=at)
-    if _all_recorded(trace):
+    if all_recorded(trace):
         return Held(values, initialized, np.ones_like(initialized))
     known = fold.recorded(trace, buffer, at=at) | ~initialized
     if replay is None or known.all():
@@ -45,36 +45,40 @@ def read(trace: Trace, replay: Replay | None, buffer: int, at: int) -> np.ndarra
     return np.where(found.initialized & found.known, found.values, unset)
 
 
-def _all_recorded(trace: Trace) -> bool:
+def all_recorded(trace: Trace) -> bool:
     """Whether the trace has every value that was written."""
     found = trace.caches.get("all recorded")
     if found is None:
         columns = trace.columns
-        changes = np.isin(columns.kind, (fold.Kind.WRITE, fold.Kind.UPDATE))
+        changes = np.isin(columns.kind, (Kind.WRITE, Kind.UPDATE))
         found = not trace.left_out and bool((columns.payload[changes] >= 0).all())
-        found &= all(row.initial >= 0 for row in trace.buffer_rows if row.is_argument)
         trace.caches["all recorded"] = found
     return found
 
 
-def _executed(
-    trace: Trace, replay: Replay, buffer: int, at: int
-) -> np.ndarray | None:
+def _changes(trace: Trace, buffer: int) -> np.ndarray:
+    """Events that change a memory."""
+    columns, roots = trace.columns, fold.roots(trace)
+    found = np.flatnonzero(np.isin(columns.kind, fold.TOUCHING))
+    return found[roots[columns.object[found]] == roots[buffer]]
+
+
+def _executed(trace: Trace, replay: Replay, buffer: int, at: int) -> np.ndarray | None:
     """The contents after the last change before a cursor, from executing it again."""
     from pallas_debug.jaxlink.evaluate import flushing_denormals
 
-    last = fold.last_change(trace, buffer, at)
-    if last < 0:
+    changes, columns = _changes(trace, buffer), trace.columns
+    place = int(np.searchsorted(changes, at))
+    if not place:
         return None
-    columns = trace.columns
+    last, following = int(changes[place - 1]), changes[place : place + 1].tolist()
     before, after = replay.steps(last)
-    following = fold.last_change(trace, buffer, len(trace), first=at)
-    if following >= 0 and int(columns.step[following]) == before:
+    same = [e for e in following if columns.launch[e] == columns.launch[last]]
+    if any(columns.step[e] == before for e in same):
         return None  # an instruction in the midst of its changes
-    launch = int(columns.launch[last])
     try:
         with flushing_denormals():
-            memory = replay.timeline(launch).at(after).memory
+            memory = replay.timeline(int(columns.launch[last])).at(after).memory
     except (errors.NoSource, errors.OtherReplay):
         return None
     numbers = (buffer, int(fold.roots(trace)[buffer]))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug.session.flow import Flow, Key
-from pallas_debug.session.variables import held
+from pallas_debug.session.held import read
 from pallas_debug.trace import Kind, dtypes
 
 KINDS = {Kind.READ: "read", Kind.PAD: "unset"}
@@ -81,7 +81,7 @@ def values(flow: Flow, keys: Sequence[Key]) -> dict[Key, Any]:
             row = flow.trace.buffer_rows[key[1]]
             found[key] = flow.trace.payload(row.initial)
         elif key[0] == "memory":
-            found[key] = held(flow.trace, key[2], key[1])
+            found[key] = read(flow.trace, flow.replay, key[2], key[1])
         elif key[0] == "constant":
             dtype = dtypes.numpy_dtype(key[1])
             found[key] = np.frombuffer(key[3], dtype).reshape(key[2])
@@ -97,7 +97,7 @@ def _event_value(flow: Flow, event: int) -> np.ndarray | None:
     region = row.region
     if region is None:
         return None
-    contents = held(flow.trace, row.buffer.number, event)
+    contents = read(flow.trace, flow.replay, row.buffer.number, event)
     return contents.ravel()[region.flat(contents.shape)]
 
 

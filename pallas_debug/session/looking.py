@@ -9,6 +9,7 @@ import numpy as np
 from pallas_debug import errors
 from pallas_debug.machine.options import Options
 from pallas_debug.session import conditions, display, origin
+from pallas_debug.session.held import held
 from pallas_debug.session.stopping import Stopping
 from pallas_debug.session.variables import Variables, variables
 from pallas_debug.trace import Trace, fold
@@ -50,7 +51,7 @@ class Looking(Stopping):
             if launch != row.launch.number:
                 return Variables({})
             moment = self.replaying.moment(at - 1, thread)
-            found = variables(self.trace, row.launch.kernel, moment, at)
+            found = variables(self.trace, self.replaying, moment, thread, at)
             while len(self._seen) > 16:
                 del self._seen[next(iter(self._seen))]
             self._seen[key] = found
@@ -74,12 +75,13 @@ class Looking(Stopping):
     def memory(self, buffer: Any, at: int | None = None) -> fold.Memory:
         """Contents of a buffer at the cursor: values, and which of them are set."""
         at = self.cursor if at is None else at
-        return fold.memory(self.trace, self._buffer(buffer), at=at)
+        found = held(self.trace, self.replaying, self._buffer(buffer), at)
+        return fold.Memory(found.values, found.initialized)
 
     def contents(self, buffer: Any, part: Any = None) -> str:
         """Contents of a buffer, or of a part of it, at the cursor, in words."""
         number = self._buffer(buffer)
-        memory = fold.memory(self.trace, number, at=self.cursor)
+        memory = held(self.trace, self.replaying, number, self.cursor)
         return display.contents(self.trace, number, memory, part)
 
     def source(self, around: int = display.AROUND) -> str:

@@ -64,6 +64,11 @@ class Stopping(Moves):
           where: Conditions on the event, e.g. `line=41, block=(0, 0), nan=True`.
         """
         where = {**conditions_of(text), **where}
+        if not where and not when.strip():
+            accepted = "a condition, such as `line=41`, or `when`"
+            raise errors.BadOption(
+                option="break_at", value="nothing", accepted=accepted
+            )
         return self.add(
             Breakpoint(
                 id=0,
@@ -106,11 +111,11 @@ class Stopping(Moves):
 
     def add(self, one: Breakpoint) -> Breakpoint:
         """Adds a breakpoint; what it asks for is checked now."""
-        self.find(one.where)
+        is_met = len(self.find(one.where)) > 0
         if one.when:
             conditions.refuse_unknown(self.trace, conditions.expression(one.when))
         self._set = max([self._set, *(held.id for held in self.breakpoints)])
-        made = replace(one, id=one.id or self._set + 1)
+        made = replace(one, id=one.id or self._set + 1, is_met=is_met)
         self._set = max(self._set, made.id)
         self.breakpoints.append(made)
         self._tell()
@@ -169,7 +174,7 @@ class Stopping(Moves):
         return self._stay(why) if self.cursor == edge else self._go(edge, why)
 
     def _holds(self, one: Breakpoint, events: Sequence[int]) -> Iterator[bool]:
-        differ = breakpoints.changes(self.trace, one.where, events)
+        differ = breakpoints.changes(self.trace, one.where, events, self.replaying)
         left = (
             [e for e, d in zip(events, differ, strict=True) if d]
             if one.change

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.ir.coordinates import coordinates
 from pallas_debug.ir.names import Binding, bindings
-from pallas_debug.machine.memory import Window, dtype_of, poison
+from pallas_debug.machine.memory import Window
+from pallas_debug.session.held import all_recorded, held, read
+from pallas_debug.session.navigation import last_event
 from pallas_debug.session.places import inside
-from pallas_debug.session.replay import Moment
+from pallas_debug.session.replay import Moment, Replay
 from pallas_debug.trace import Trace, dtypes, fold
 from pallas_debug.trace.query import about_a_buffer
 
@@ -127,23 +130,53 @@ def touched(trace: Trace, root: int, begin: int, end: int) -> bool:
     return bool((found & (fold.roots(trace)[objects] == root)).any())
 
 
-def variables(trace: Trace, kernel: ir.Kernel, moment: Moment, at: int) -> Variables:
+def variables(
+    trace: Trace, replay: Replay, moment: Moment, thread: int, at: int
+) -> Variables:
     """The variables that a thread's registers hold; memory is that at a cursor."""
+    launch = trace[at - 1].launch
     found: dict[str, Variable] = {}
-    for name, binding in visible(kernel, moment).items():
+    for name, value in placed(trace, moment.pc, thread, at).items():
+        found[name] = _plain(name, value)
+    for name, binding in visible(launch.kernel, moment).items():
         value = moment.registers[binding.register]
         if binding.is_ref:
-            found[name] = reference(trace, name, value, at)
+            found[name] = reference(trace, name, value, at, replay)
         elif isinstance(value, np.ndarray | np.generic | int | float | bool):
-            array = np.asarray(value)
-            found[name] = Variable(
-                name=name,
-                read=lambda value=value: value,
-                text=text_of(array),
-                shape=array.shape,
-                dtype=array.dtype.name,
-            )
+            found[name] = _plain(name, value)
     return Variables(found, trace, at)
+
+
+def _plain(name: str, value: Any) -> Variable:
+    array = np.asarray(value)
+    return Variable(
+        name=name,
+        read=lambda: value,
+        text=text_of(array),
+        shape=array.shape,
+        dtype=array.dtype.name,
+    )
+
+
+def placed(trace: Trace, pc: int, thread: int, at: int) -> dict[str, np.int32]:
+    """The coordinates of a thread's block that the user gave a name."""
+    launch, last = trace[at - 1].launch, last_event(trace, at, thread)
+    loc = launch.kernel.loc_of(pc) if pc >= 0 else None
+    block = launch.coordinates(int(trace.columns.block[last])) if last >= 0 else None
+    if loc is None or block is None:
+        return {}
+    return {
+        one.name: np.int32(
+            launch.block_shape[one.axis] if one.is_size else block[one.axis]
+        )
+        for one in coordinates(launch.kernel).get(loc, ())
+    }
+
+
+def known_names(kernel: ir.Kernel) -> set[str]:
+    """Every name that a variable of the kernel may have."""
+    placed = coordinates(kernel).values()
+    return {b.name for b in named(kernel)} | {c.name for some in placed for c in some}
 
 
 def visible(kernel: ir.Kernel, moment: Moment) -> dict[str, Binding]:
@@ -174,7 +207,9 @@ def _in_reach(kernel: ir.Kernel, one: Binding, instr: ir.Instr) -> bool:
 _inside = lru_cache(maxsize=512)(inside)
 
 
-def reference(trace: Trace, name: str, value: Any, at: int) -> Variable:
+def reference(
+    trace: Trace, name: str, value: Any, at: int, replay: Replay | None = None
+) -> Variable:
     """A variable that is a reference: the memory behind it at a cursor."""
     number = int(value.buffer if isinstance(value, Window) else value)
     row = trace.buffer_rows[number]
@@ -187,35 +222,35 @@ def reference(trace: Trace, name: str, value: Any, at: int) -> Variable:
         shape = tuple(n for axis, n in sizes if axis not in value.squeezed)
     one = Variable(
         name=name,
-        read=lambda: contents(trace, value, at),
+        read=lambda: contents(trace, value, at, replay),
         text="",
         shape=shape,
         dtype=row.dtype,
         buffer=number,
     )
-    text = "large; ask for it by name" if one.is_large else text_of(one.value)
+    if one.is_large:
+        text = "large; ask for it by name"
+    elif all_recorded(trace) or held(trace, replay, number, at).known.all():
+        text = text_of(one.value)
+    else:
+        text = "not recorded"
     return replace(one, text=text)
 
 
-def contents(trace: Trace, value: Any, at: int) -> np.ndarray | None:
+def contents(
+    trace: Trace, value: Any, at: int, replay: Replay | None = None
+) -> np.ndarray | None:
     """What a reference shows at a cursor; None if it is to a barrier or semaphore."""
     number = int(value.buffer if isinstance(value, Window) else value)
     if dtypes.is_sync(trace.buffer_rows[number].dtype):
         return None
-    whole = held(trace, number, at)
+    whole = read(trace, replay, number, at)
     if not isinstance(value, Window):
         return whole
     box = zip(value.origin, value.sizes, strict=True)
     part = whole[tuple(slice(max(a, 0), max(a + size, 0)) for a, size in box)]
     inside = part.shape == tuple(value.sizes)
     return part.squeeze(axis=value.squeezed) if inside else part
-
-
-def held(trace: Trace, buffer: int, at: int) -> np.ndarray:
-    """What a buffer holds at a cursor; unset elements as a kernel would read them."""
-    memory = fold.memory(trace, buffer, at=at)
-    unset = poison(dtype_of(trace.buffer_rows[buffer].dtype))
-    return np.where(memory.initialized, memory.values, unset)
 
 
 def text_of(value: Any) -> str:

@@ -37,7 +37,7 @@ class Arena:
         first = self._used
         if first + count > self._piece.size:
             self._piece = np.empty(PIECES[self._piece.size > 0], np.uint8)
-            first = 0
+            first = -self._piece.ctypes.data % ALIGNMENT
         self._used = first + count + -count % ALIGNMENT
         twin = np.ndarray(value.shape, value.dtype, self._piece, first)
         twin[...] = value

@@ -290,3 +290,28 @@ def test_piped_end_of_input_ends_the_prompt(script):
     assert done.returncode == 0
     assert "event 1 of" in done.stdout
     assert not done.stderr
+
+
+def test_letters_with_words_are_those_of_pdb(prompt):
+    assert "breakpoint 1: line=9999" in prompt.tell("b 9999")
+    prompt.tell("last")
+    assert prompt.tell("p 1 + 1") == "2\n"
+    assert prompt.tell("l 2") == prompt.tell("list 2")
+    assert "beginning" in prompt.tell("rc")
+    assert "event 2 of" in prompt.tell("step 3")
+    assert "event 1 of" in prompt.tell("p")
+    assert "event 0 of" in prompt.tell("p 1")
+    assert "break" in prompt.tell("break")
+
+
+def test_a_missing_trace_is_said_to_be_missing(monkeypatch, capsys):
+    code, _, err = piped(monkeypatch, capsys, "", "missing.pldb")
+    assert code == 2
+    assert "missing.pldb" in err
+    assert "exist" in err
+
+
+def test_a_trace_that_was_cut_short_says_so(script, monkeypatch, capsys):
+    code, out, _ = piped(monkeypatch, capsys, "q\n", "--max-events", "2", script)
+    assert code == 0
+    assert "kernel, launch 0, was truncated" in out

@@ -223,3 +223,19 @@ def test_interrupted_kernel_is_reported_without_a_traceback(tmp_path, words):
     assert "PD903" in done.stdout
     assert done.stdout.rstrip().endswith("the script was interrupted")
     assert done.returncode == 130
+
+
+def test_an_interrupted_kernel_is_debugged_after_one_line_about_it(tmp_path):
+    script = tmp_path / "slow.py"
+    script.write_text(INTERRUPTED)
+    done = subprocess.run(
+        [sys.executable, "-m", "pallas_debug", "debug", str(script)],
+        input="last\n",
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env=os.environ | {"PYTHONPATH": str(TESTS.parent)},
+    )
+    assert done.stderr == "the script was interrupted\n"
+    assert done.stdout.startswith("slow, launch 0, was interrupted")
+    assert "this is the last event" in done.stdout

@@ -13,7 +13,7 @@ PROMISES = {
     "01_first_look": ["PD102", "o_ref[window] = tile[...] * 2", "no findings"],
     "02_find_a_race": ["PD201", "wrong under the seeds [2", "findings: 1 info"],
     "03_travel_in_time": [
-        "a large product",
+        "breakpoint 1",
         "part",
         "the last write",
         "differs at [[128 129]]",

@@ -5,8 +5,11 @@ import pytest
 from helpers import TraceBuilder
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from session import jax_kernels
+from session.jax_kernels import rows
 from trace_strategies import memory_traces
 
+import pallas_debug as pldb
 from pallas_debug.checks import Finding, Report
 from pallas_debug.errors import BadOption
 from pallas_debug.session import Session, breakpoints
@@ -195,3 +198,16 @@ def test_hit_of_two_breakpoints_is_the_first_ones():
     ones = [Breakpoint(id=1, where=""), Breakpoint(id=2, where="")]
     candidates = [(one, np.array([4, 9])) for one in ones]
     assert breakpoints.search(candidates, 0, lambda *_: []) == Hit(4, ones[0])
+
+
+def test_a_breakpoint_without_a_condition_is_refused():
+    session = pldb.debug(jax_kernels.running_sum, rows())
+    with pytest.raises(BadOption, match="a condition"):
+        session.break_at()
+    assert not session.breakpoints
+
+
+def test_one_that_no_event_meets_says_so():
+    session = pldb.debug(jax_kernels.running_sum, rows())
+    assert "no event meets it" in repr(session.break_at(line=1))
+    assert "no event meets it" not in repr(session.break_at(kind="write"))

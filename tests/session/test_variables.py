@@ -8,7 +8,7 @@ from session.jax_kernels import rows
 import pallas_debug as pldb
 from pallas_debug import errors
 from pallas_debug.session import Session, variables
-from pallas_debug.trace import dumps, loads
+from pallas_debug.trace import dumps, fold, loads
 
 
 @pytest.fixture(scope="module")
@@ -139,9 +139,9 @@ def test_some_blocks_only_are_executed_again():
 def test_large_memory_is_read_when_it_is_asked_for(summed, monkeypatch):
     monkeypatch.setattr(variables, "LARGE", 4)
     folds = []
-    real = variables.held
+    real = variables.read
     monkeypatch.setattr(
-        variables, "held", lambda *args: folds.append(args[1]) or real(*args)
+        variables, "read", lambda *args: folds.append(args[2]) or real(*args)
     )
     session = Session(summed)
     at_write(session, 0)
@@ -171,3 +171,40 @@ def test_a_window_is_the_part_that_the_block_sees():
     session.jump(int(session.find(kind="read", buffer="x_ref", block=2)[0]))
     run = session.divert("o_ref[3:5]", 7)
     assert run.trace[run.cursor - 1].what == "write o_ref[2, 3:5]"
+
+
+@pytest.mark.parametrize("limit", [{"values": "none"}, {"max_value_bytes": 20}])
+def test_values_that_were_not_recorded_are_executed_again(summed, limit):
+    trace = pldb.trace(jax_kernels.running_sum, rows(), options=pldb.Options(**limit))
+    full, session = Session(summed), Session(trace)
+    assert not fold.recorded(trace, "o_ref").all()
+    assert len(full.trace) == len(session.trace)
+    for cursor in range(1, len(trace) + 1, 3):
+        full.jump(cursor - 1)
+        session.jump(cursor - 1)
+        assert session.contents("o_ref") == full.contents("o_ref")
+        assert repr(session.locals) == repr(full.locals)
+        if "o_ref" in session.locals:
+            np.testing.assert_array_equal(
+                session.evaluate("o_ref[...]"), full.evaluate("o_ref[...]")
+            )
+
+
+def test_what_cannot_be_executed_again_is_said_not_to_be_known():
+    options = pldb.Options(values="none")
+    trace = loads(dumps(pldb.trace(jax_kernels.running_sum, rows(), options=options)))
+    session = Session(trace)
+    session.last()
+    said = session.contents("o_ref")
+    assert "not recorded" in said
+    assert "?" in said
+    assert "0" not in said.partition("\n")[2]
+
+
+def test_a_watched_change_is_seen_without_recorded_values():
+    options = pldb.Options(values="none")
+    session = pldb.debug(jax_kernels.running_sum, rows(), options=options)
+    session.watch("o_ref", [1, 0], on="change")
+    stop = session.continue_()
+    assert "write o_ref" in str(stop)
+    assert session.evaluate("o_ref[1, 0]") == rows()[:2, 0].sum()

@@ -215,6 +215,7 @@ export class App {
       if (part.block !== undefined) this.block.value = part.block;
       if (part.thread !== undefined) {
         this.thread.value = part.thread;
+        this.reveal.value = null;
         if (part.thread >= 0) {
           this.launch.value = model.threads.launch[part.thread];
           if (model.threads.block[part.thread] >= 0)

@@ -49,6 +49,14 @@ describe("findings", () => {
     expect(page.text(".pd-open")).toContain(one.code);
   });
 
+  it("let the source follow another thread that is looked at", async () => {
+    page = await pageOf("past_the_end");
+    await page.click(".pd-finding-head");
+    expect(page.app.reveal.value?.at).toBe(page.app.model.findings[0].line);
+    await page.press("]");
+    expect(page.app.reveal.value).toBeNull();
+  });
+
   it("say what they know in words, and no bare numbers", () => {
     expect(
       slices([
