@@ -15,7 +15,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.machine.options import Options
-from pallas_debug.session import attaching, display, diversion
+from pallas_debug.session import attaching, display, diversion, witness
 from pallas_debug.session.diversion import Diversion, Edit
 from pallas_debug.session.looking import Looking
 from pallas_debug.session.variables import visible
@@ -91,15 +91,22 @@ class Session(Looking):
         return self._run(f"seed {seed}", launch, made)
 
     def replay(self, finding: Any) -> Diversion:
-        """Another run, under the schedule that a finding carries."""
+        """Another run, under a schedule that makes a finding visible.
+
+        It is the one that the finding carries, else the shortest that was found: many
+        interleavings are tried, and the first whose result differs is shrunk.
+        """
         if isinstance(finding, int):
             finding = self.judged().findings[finding]
+        launch = max(finding.launch, 0)
         schedule = finding.details.get("schedule")
         if schedule is None:
-            accepted = "a finding whose details have a `schedule`"
+            chosen = witness.witness(self.trace, self.replaying, launch)
+        else:
+            chosen = diversion.threads_of(schedule, launch)
+        if chosen is None:
+            accepted = f"one that shows: none of {witness.SEEDS} interleavings did"
             raise errors.BadOption(option="finding", value=finding, accepted=accepted)
-        launch = max(finding.launch, 0)
-        chosen = diversion.threads_of(schedule, launch)
         made = diversion.scheduled(self.trace, self.replaying, launch, choices=chosen)
         return self._run(f"schedule of {finding.code}", launch, made)
 

@@ -11,7 +11,12 @@ NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # What each of them shows somewhere, in this order.
 PROMISES = {
     "01_first_look": ["PD102", "o_ref[window] = tile[...] * 2", "no findings"],
-    "02_find_a_race": ["PD201", "wrong under the seeds [2", "findings: 1 info"],
+    "02_find_a_race": [
+        "PD201",
+        "wrong under the seeds [2",
+        "differs in ",
+        "findings: 1 info",
+    ],
     "03_travel_in_time": [
         "breakpoint 1",
         "part",
