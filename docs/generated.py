@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pallas_debug import cli
 from pallas_debug.checks import CHECKS
+from pallas_debug.checks.aborts import versions
 from pallas_debug.gallery import ENTRIES
 from pallas_debug.trace import schema
 
@@ -23,6 +24,7 @@ def write(folder: Path) -> None:
     """Writes the pages; files that are right already stay as they are."""
     folder.mkdir(exist_ok=True)
     _put(folder / "checks.md", _checks())
+    _put(folder / "refusals.md", _refusals())
     _put(folder / "commands.md", _commands())
     _put(folder / "columns.md", _columns())
     _put(folder.parent / "tutorial" / "gallery.md", _gallery())
@@ -56,6 +58,23 @@ def _demoted(page: str) -> str:
     """A check's page below its title; Python has no `…` in an argument list."""
     text = page.strip().replace("\n## ", "\n#### ").replace("…)", "...)")
     return f"##{text}" if text.startswith("## ") else text
+
+
+def _refusals() -> str:
+    lines = [
+        "# What JAX refuses, by version",
+        "",
+        "Each row is confirmed by running JAX in the tests, on the versions that are",
+        "installed there. For one kernel, all modes at once: `pallas-debug portability`.",
+        "",
+        "| code | refusal | first seen in | gone in |",
+        "|---|---|---|---|",
+    ]
+    for code, (first, end) in sorted(versions.REFUSED.items()):
+        name = CHECKS.get(code).name
+        since, until = (".".join(map(str, v)) if v else "" for v in (first, end))
+        lines.append(f"| [{code}](checks.md) | {name} | {since} | {until} |")
+    return "\n".join(lines) + "\n"
 
 
 def _commands() -> str:

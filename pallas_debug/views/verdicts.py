@@ -21,7 +21,8 @@ def worst(trace: Trace, report: Any) -> dict[tuple[int, int], int]:
     """
     found: dict[tuple[int, int], int] = {}
     for one in report.findings:
-        refusal = text.is_refusal(one)
+        # For a mode that was not asked for it is good to know, and no more.
+        refusal = text.is_refusal(one) and str(one.severity) != "info"
         level = WOULD_ABORT if refusal else WORST.index(str(one.severity))
         places = set(_places(trace, one))
         if refusal and not one.events and 0 <= one.launch < len(trace.launches):
