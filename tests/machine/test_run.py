@@ -76,7 +76,6 @@ def test_cluster_blocks_have_coordinates():
         ([1, 3], [1, 3]),
         ([(0, 2), (1, 0)], [2, 3]),
         ([], []),
-        ([99, (0, 7), (1,), (1, 1, 1)], []),
     ],
 )
 @pytest.mark.parametrize("backend", ["mosaic_gpu", "generic"])
@@ -93,6 +92,14 @@ def test_only_the_chosen_blocks_run(blocks, ran, backend):
         t.set(y, [t.grid_id(0), t.grid_id(1)], F32(1))
     (result,) = t.run(blocks=blocks, uninitialized="zero").results()
     assert np.flatnonzero(result).tolist() == ran
+
+
+@pytest.mark.parametrize("block", [99, -1, (0, 7), (1,), (1, 1, 1)])
+def test_block_that_the_grid_does_not_have_is_refused(block):
+    t = Tape(grid=(2, 3))
+    t.set(t.output("y", (2, 3)), [t.grid_id(0), t.grid_id(1)], F32(1))
+    with pytest.raises(errors.BadOption, match=r"points of \(2, 3\)"):
+        t.run(blocks=[0, block])
 
 
 def test_device_coordinate_of_a_core():
