@@ -6,6 +6,7 @@ import tapes
 from kernels import EXPECTED, KERNELS, ring
 from tapes import Tape
 
+from pallas_debug import errors
 from pallas_debug.machine import Options, advance, begin, compile_kernel, with_steps
 from pallas_debug.trace import Writer, close
 
