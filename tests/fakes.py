@@ -96,7 +96,10 @@ class FakeSession:
 
     def check(self, trace, *args, **kwargs):
         errors_only = tuple(f for f in self.findings if f.severity == "error")
-        return types.SimpleNamespace(findings=self.findings, errors=errors_only)
+        events = [one.events[0] for one in errors_only if getattr(one, "events", ())]
+        return types.SimpleNamespace(
+            findings=self.findings, errors=errors_only, opens_at=[*events, -1][0]
+        )
 
     def debug(self, trace):
         made = types.SimpleNamespace(trace=trace, judged=lambda: self.check(trace))

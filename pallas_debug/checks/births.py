@@ -124,3 +124,13 @@ def steps(trace: Trace, launch: int, chain: tuple[int, ...]) -> tuple[Any, ...]:
 def line(loc: ir.Loc | None) -> str:
     """`kernel.py:41`, or empty."""
     return f"{PurePath(loc.file).name}:{loc.line}" if loc else ""
+
+
+def details(one: Oddity) -> dict[str, Any]:
+    """What a program wants to know of it."""
+    return {
+        "op": one.op,
+        "operands": one.operands,
+        "elements": one.box,
+        "turn": one.turn,
+    }

@@ -108,6 +108,11 @@ class Report:
         """What is suspicious."""
         return self._of(Severity.WARNING)
 
+    @property
+    def opens_at(self) -> int:
+        """The event of the first error that has one, -1 if none has."""
+        return next((one.events[0] for one in self.errors if one.events), -1)
+
     def _of(self, severity: Severity) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.severity is severity)
 

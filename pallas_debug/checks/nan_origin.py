@@ -121,10 +121,7 @@ def _born(
         count=born.count,
         details={
             **_details(trace, origin, chain),
-            "op": born.op,
-            "operands": born.operands,
-            "elements": born.box,
-            "turn": born.turn,
+            **births.details(born),
         },
     )
 
@@ -206,9 +203,6 @@ def _infinite(trace: Trace, origin: Origin, one: Oddity) -> Finding:
         count=one.count,
         details={
             **_details(trace, origin, (one.instr,)),
-            "op": one.op,
-            "operands": one.operands,
-            "elements": one.box,
-            "turn": one.turn,
+            **births.details(one),
         },
     )

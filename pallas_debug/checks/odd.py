@@ -32,11 +32,8 @@ def finding(trace: Trace, one: Oddity, what: str, hint: str) -> Finding:
         events=(one.event,) if one.event < len(trace) else (),
         count=one.count,
         details={
-            "op": one.op,
-            "operands": one.operands,
+            **births.details(one),
             "result": one.result,
             "dtype": one.dtype,
-            "elements": one.box,
-            "turn": one.turn,
         },
     )

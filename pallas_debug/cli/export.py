@@ -7,7 +7,7 @@ import pathlib
 
 import pallas_debug
 from pallas_debug import errors, views
-from pallas_debug.cli import codes
+from pallas_debug.cli import codes, target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,17 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Loads, judges and writes."""
-    if not pathlib.Path(arguments.trace).is_file():
-        raise errors.BadOption(
-            option="trace", value=arguments.trace, accepted="a file that exists"
-        )
+    trace = target.saved(arguments.trace)
     folder = pathlib.Path(arguments.output).parent
     if not folder.is_dir():
         raise errors.BadOption(
             option="output", value=arguments.output, accepted="a folder that exists"
         )
     view = views.view_for(arguments.output)
-    trace = pallas_debug.load(arguments.trace)
     made = view.function(trace, pallas_debug.check(trace))
     data = made.encode() if isinstance(made, str) else made
     pathlib.Path(arguments.output).write_bytes(data)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import pallas_debug
 from pallas_debug import errors
 
 WANTED = "script.py, file.py:function or module:function"
@@ -31,6 +32,15 @@ def script(text: str) -> pathlib.Path | None:
 def is_trace(text: str) -> bool:
     """Whether `text` names a saved trace."""
     return text.endswith(SUFFIX) and pathlib.Path(text).is_file()
+
+
+def saved(text: str) -> Any:
+    """The trace in a file, which must exist; its name may end in anything."""
+    if not pathlib.Path(text).is_file():
+        raise errors.BadOption(
+            option="trace", value=text, accepted="a file that exists"
+        )
+    return pallas_debug.load(text)
 
 
 def refuse_missing(text: str) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import pathlib
 
 import pallas_debug
-from pallas_debug import errors
-from pallas_debug.cli import codes, output
+from pallas_debug.cli import codes, output, target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,11 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the summary of the file."""
-    if not pathlib.Path(arguments.trace).is_file():
-        raise errors.BadOption(
-            option="trace", value=arguments.trace, accepted="a file that exists"
-        )
-    trace = pallas_debug.load(arguments.trace)
+    trace = target.saved(arguments.trace)
     report = pallas_debug.check(trace)
     output.show(trace, report, arguments, summary=True)
     return codes.verdict(trace, report, failed=False, refusals_only=False)

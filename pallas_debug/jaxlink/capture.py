@@ -129,11 +129,6 @@ def _on_device(array: Any) -> Any:
     return copied(np.asarray(array))
 
 
-def leaves(tree: Any) -> list[Any]:
-    """The leaves of a result, in JAX's order."""
-    return jax.tree.leaves(tree)
-
-
 def _is_array(leaf: Any) -> bool:
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind not in "OSUMm"

@@ -65,9 +65,9 @@ def shown(
 def opened(trace: Any) -> Any:
     """A session over a trace that stands at the first error, if there is one."""
     session = pallas_debug.debug(trace)
-    events = [one.events[0] for one in session.judged().errors if one.events]
-    if events:
-        session.jump(events[0])
+    event = session.judged().opens_at
+    if event >= 0:
+        session.jump(event)
     return session
 
 

@@ -19,10 +19,16 @@ from pallas_debug.machine.options import Options
 from pallas_debug.machine.run import Run, advance
 from pallas_debug.session.replay import Replay
 from pallas_debug.session.timeline import Timeline
-from pallas_debug.trace import Fork, Trace, Writer, boxes, close
+from pallas_debug.trace import Fork, Trace, Writer, boxes, close, fold
 from pallas_debug.trace.schema import BufferRow, Kind, RegionKind
 
 ALIAS = BufferRow._fields.index("alias")
+
+
+def outputs_of(trace: Trace) -> tuple[np.ndarray, ...]:
+    """Contents of the results of a run's only launch, at its end."""
+    [launch] = trace.launches
+    return tuple(fold.memory(trace, number).values for number in launch.outputs)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -53,12 +59,7 @@ class Diversion:
     @property
     def outputs(self) -> tuple[np.ndarray, ...]:
         """Contents of the launch's results at its end."""
-        from pallas_debug.trace import fold
-
-        return tuple(
-            fold.memory(self.trace, number).values
-            for number in self.trace.launches[0].outputs
-        )
+        return outputs_of(self.trace)
 
     def __repr__(self) -> str:
         return (

@@ -26,6 +26,7 @@ FOREIGN = {
     "triton": ("TPU interpret mode", "TPU lowering"),
     "tpu": ("GPU interpret mode", "CUDA lowering"),
 }
+REFUSALS = "PD3"  # the checks whose findings quote what JAX raises
 SECONDS_PER_EVENT = 2e-3  # a memory operation in JAX's GPU mode
 
 
@@ -109,7 +110,7 @@ def portability(
 
     options = options or Options()
     recorded = trace(fn, *args, options=options, **kwargs)
-    findings = check(recorded).findings
+    findings = check(recorded, select=REFUSALS).findings
     outputs = _flat(recorded.outputs)
     rows = [_ours(recorded)]
     launch = recorded.launches[0]
@@ -191,9 +192,9 @@ def _explains(findings: tuple[Finding, ...], attempt: Any) -> Finding | None:
 
 def _flat(tree: Any) -> list[np.ndarray]:
     """The arrays of a result, in JAX's order."""
-    from pallas_debug.jaxlink.capture import leaves
+    from pallas_debug.jaxlink.results import leaves
 
-    return [np.asarray(leaf) for leaf in leaves(tree)]
+    return [array for _, array in leaves(tree)]
 
 
 def _difference(ours: list[np.ndarray], theirs: tuple[np.ndarray, ...]) -> str:

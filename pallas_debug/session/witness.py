@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from pallas_debug.session import diversion
 from pallas_debug.session.replay import Replay
-from pallas_debug.trace import Trace, fold
+from pallas_debug.trace import Trace
 
 SEEDS = 200
 RUNS = 300  # while shrinking
@@ -34,7 +32,7 @@ def witness(trace: Trace, replay: Replay, launch: int) -> list[int] | None:
         return diversion.scheduled(trace, replay, launch, **how)[0]
 
     def differs(made: Trace) -> bool:
-        return not _same(_seen(made), usual)
+        return _seen(made) != usual
 
     usual = _seen(run(options=options))
     hidden = True if given.progress is False else None  # None: if no terminal shows it
@@ -68,15 +66,7 @@ def shrunk(
     return kept
 
 
-def _seen(trace: Trace) -> tuple[str, list[np.ndarray]]:
+def _seen(trace: Trace) -> tuple[str, list[bytes]]:
     """How the only launch of a run ended, and what it returned."""
-    [recorded] = trace.launches
-    outputs = [fold.memory(trace, number).values for number in recorded.outputs]
-    return recorded.outcome.kind, outputs
-
-
-def _same(one: tuple[str, list[np.ndarray]], other: Any) -> bool:
-    return one[0] == other[0] and all(
-        mine.tobytes() == its.tobytes()
-        for mine, its in zip(one[1], other[1], strict=True)
-    )
+    outputs = [array.tobytes() for array in diversion.outputs_of(trace)]
+    return trace.launches[0].outcome.kind, outputs

@@ -29,7 +29,6 @@ def event_table(trace: Trace) -> dict[str, Any]:
     regions: dict[int, str] = {-1: ""}
     for number in np.unique(columns.region[columns.region >= 0]).tolist():
         regions[number] = trace.region(number).text
-    places = [trace.events[seq].place for seq in _first_of_each(trace)]
     return {
         "event": np.arange(len(columns)),
         "launch": columns.launch,
@@ -44,22 +43,18 @@ def event_table(trace: Trace) -> dict[str, Any]:
         "space": [spaces[n] if n >= 0 else "" for n in numbers.tolist()],
         "region": [regions[number] for number in columns.region.tolist()],
         "aux": columns.aux,
-        "place": [places[n] for n in _site_of(trace).tolist()],
+        "place": _places(trace),
     }
 
 
-def _sites(trace: Trace) -> np.ndarray:
+def _places(trace: Trace) -> list[str]:
+    """The place of each event, looked up once for each instruction."""
     columns = trace.columns
     span = int(columns.instr.max(initial=0)) + 1
-    return columns.launch.astype(np.int64) * span + columns.instr
-
-
-def _first_of_each(trace: Trace) -> list[int]:
-    return np.unique(_sites(trace), return_index=True)[1].tolist()
-
-
-def _site_of(trace: Trace) -> np.ndarray:
-    return np.unique(_sites(trace), return_inverse=True)[1]
+    sites = columns.launch.astype(np.int64) * span + columns.instr
+    _, first, of = np.unique(sites, return_index=True, return_inverse=True)
+    places = [trace.events[seq].place for seq in first.tolist()]
+    return [places[site] for site in of.tolist()]
 
 
 @exported("csv", suffix=".csv")

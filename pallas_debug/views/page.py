@@ -78,9 +78,8 @@ def page(
 
 def opening(report: Any) -> dict[str, Any]:
     """The view state in which a viewer opens: just after the first error's event."""
-    found = report.errors if report is not None else ()
-    events = [one.events[0] for one in found if one.events]
-    return {"v": 1, "cursor": events[0] + 1} if events else {}
+    event = report.opens_at if report is not None else -1
+    return {"v": 1, "cursor": event + 1} if event >= 0 else {}
 
 
 def fragment(

@@ -29,14 +29,14 @@ Entry = dict[str, Any]
 @exported("perfetto", suffix=".perfetto.json")
 def perfetto(trace: Trace, report: Any) -> str:
     """Spans, events, ordering between threads, live memory and findings."""
-    clock = _clock(trace)
+    clock, tracks = _clock(trace), _tracks(trace)
     entries = [
-        *_names(trace),
-        *_spans(trace, clock),
-        *_events(trace, clock),
-        *_flows(trace, clock),
+        *_names(trace, tracks),
+        *_spans(trace, clock, tracks),
+        *_events(trace, clock, tracks),
+        *_flows(trace, clock, tracks),
         *_memory(trace, clock),
-        *_findings(trace, report, clock),
+        *_findings(trace, report, clock, tracks),
     ]
     other = {key: str(value) for key, value in trace.meta.items()}
     return json.dumps(
@@ -56,19 +56,22 @@ def _clock(trace: Trace) -> np.ndarray:
     return np.append(steps, begins[-1])
 
 
-def _process(trace: Trace, thread: int) -> int:
-    """A number for a thread's block, also across launches."""
-    row = trace.thread_rows[thread]
-    if row.block < 0:
-        return OUTSIDE
-    before = sum(launch.blocks for launch in trace.launches[: row.launch])
-    return before + row.block + 1
+def _tracks(trace: Trace) -> list[Entry]:
+    """Process and track of each thread: a number for its block, across launches."""
+    before = np.cumsum([0, *(launch.blocks for launch in trace.launches)]).tolist()
+    return [
+        {
+            "pid": before[row.launch] + row.block + 1 if row.block >= 0 else OUTSIDE,
+            "tid": number,
+        }
+        for number, row in enumerate(trace.thread_rows)
+    ]
 
 
-def _names(trace: Trace) -> Iterator[Entry]:
+def _names(trace: Trace, tracks: list[Entry]) -> Iterator[Entry]:
     named: set[int] = set()
     for thread in trace.threads:
-        process = _process(trace, thread.number)
+        process = tracks[thread.number]["pid"]
         if process not in named:
             named.add(process)
             text = f"{thread.launch.name} {thread.block or ''}".strip()
@@ -86,7 +89,7 @@ def _name(what: str, process: int, thread: int, text: str) -> Entry:
     }
 
 
-def _spans(trace: Trace, clock: np.ndarray) -> Iterator[Entry]:
+def _spans(trace: Trace, clock: np.ndarray, tracks: list[Entry]) -> Iterator[Entry]:
     table = dict(bundle_tables.spans(trace))
     columns = ("thread", "start", "end", "kind", "object")
     lists = [np.asarray(table[f"view.spans.{name}"]).tolist() for name in columns]
@@ -100,15 +103,11 @@ def _spans(trace: Trace, clock: np.ndarray) -> Iterator[Entry]:
             "cat": SPANS[kind],
             "ts": int(clock[start]),
             "dur": int(clock[end] - clock[start]),
-            **_track(trace, thread),
+            **tracks[thread],
         }
 
 
-def _track(trace: Trace, thread: int) -> Entry:
-    return {"pid": _process(trace, thread), "tid": thread}
-
-
-def _events(trace: Trace, clock: np.ndarray) -> Iterator[Entry]:
+def _events(trace: Trace, clock: np.ndarray, tracks: list[Entry]) -> Iterator[Entry]:
     """Each event that no span shows, as an instant on its thread's track."""
     shown = ~np.isin(trace.columns.kind, SILENT)
     for seq in np.flatnonzero(shown).tolist():
@@ -123,11 +122,11 @@ def _events(trace: Trace, clock: np.ndarray) -> Iterator[Entry]:
             "cat": event.kind.name.lower(),
             "ts": int(clock[seq]),
             "args": about,
-            **_track(trace, event.thread.number),
+            **tracks[event.thread.number],
         }
 
 
-def _flows(trace: Trace, clock: np.ndarray) -> Iterator[Entry]:
+def _flows(trace: Trace, clock: np.ndarray, tracks: list[Entry]) -> Iterator[Entry]:
     """What happens before what on another thread, as arrows."""
     threads = trace.columns.thread
     edges = zip(*(part.tolist() for part in trace.order.edges()[:2]), strict=True)
@@ -135,7 +134,7 @@ def _flows(trace: Trace, clock: np.ndarray) -> Iterator[Entry]:
         common = {"name": "happens before", "cat": "order", "id": number}
         for ph, seq in (("s", source), ("f", target)):
             end = {"bp": "e"} if ph == "f" else {}
-            track = _track(trace, int(threads[seq]))
+            track = tracks[int(threads[seq])]
             yield {"ph": ph, "ts": int(clock[seq]), **end, **common, **track}
 
 
@@ -159,7 +158,9 @@ def _memory(trace: Trace, clock: np.ndarray) -> Iterator[Entry]:
         }
 
 
-def _findings(trace: Trace, report: Any, clock: np.ndarray) -> Iterator[Entry]:
+def _findings(
+    trace: Trace, report: Any, clock: np.ndarray, tracks: list[Entry]
+) -> Iterator[Entry]:
     for one in report.findings:
         for seq in one.events[:1]:
             yield {
@@ -169,5 +170,5 @@ def _findings(trace: Trace, report: Any, clock: np.ndarray) -> Iterator[Entry]:
                 "cat": "finding",
                 "ts": int(clock[seq]),
                 "args": {"message": one.message, "hint": one.hint},
-                **_track(trace, int(trace.columns.thread[seq])),
+                **tracks[int(trace.columns.thread[seq])],
             }

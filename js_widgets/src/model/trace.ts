@@ -6,7 +6,7 @@
  */
 
 import type { Bundle, Header, Ints } from "../bundle";
-import { Kind, RegionKind } from "../schema.gen";
+import { COLUMNS, Kind, RegionKind } from "../schema.gen";
 import { type Clocks, readClocks } from "./clocks";
 import { History, type Memory } from "./fold";
 import { Groups, lowerBound } from "./groups";
@@ -17,17 +17,6 @@ import { Buffers, type Kernel, type Launch, type Loc, Threads } from "./tables";
 import * as text from "./text";
 import { count, decodeNumbers, itemBytes, type Value } from "./values";
 
-const COLUMNS = [
-  "kind",
-  "thread",
-  "block",
-  "step",
-  "instr",
-  "object",
-  "region",
-  "aux",
-  "payload",
-] as const;
 const PAYLOADS_KEPT = 64;
 
 export class Model {
