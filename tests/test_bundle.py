@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "js_widgets"
 # anywidget sends the whole script with each widget and saves it in a notebook's state.
 # Seven panels and their drawing take this much; about a third of it when compressed.
-MOST_BYTES = 250_000
+MOST_BYTES = 300_000
 NAMES = (scripts.WIDGET, scripts.EMBED)
 
 
