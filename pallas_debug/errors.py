@@ -264,6 +264,14 @@ class NewerFormat(BadTraceFile):
     hint = "pip install --upgrade pallas-debug"
 
 
+class ChangedBytes(BadTraceFile):
+    """Bytes of the file differ from those that were written. Data: `path`."""
+
+    code = "PD925"
+    what = "`{path}` is damaged: its arrays do not match the file's checksum"
+    hint = "copy the file again, or record again and save with trace.save(path)"
+
+
 class BadBaseline(PallasDebugError, ValueError):
     """A file that cannot be read as a baseline. Data: `path`, `reason`."""
 
@@ -307,6 +315,19 @@ class KernelRaised(PallasDebugError):
     code = "PD933"
     what = "`{name}` raised while JAX traced it: {error}"
     hint = "the error is the kernel's own; the traceback above shows the line"
+
+
+class WorkerFailed(PallasDebugError):
+    """A worker of an executor gave no piece. Data: `name`, `reason`."""
+
+    code = "PD934"
+    what = "a worker recorded no piece of `{name}`: {reason}"
+    hint = (
+        "a process pool pickles the function and its arguments: give a function that a "
+        "module defines (not a lambda, nor one of a notebook cell), and make the pool "
+        'under `if __name__ == "__main__":`; or record in this process: '
+        "`pallas_debug.trace(f, x)`"
+    )
 
 
 class NotInstalled(PallasDebugError, ImportError):

@@ -38,7 +38,7 @@ OURS = {
     "gallery": {PUBLIC},
     "extend": {"machine", "checks", "views"},
     "plot": {"views"},
-    "executors": {"ir", "trace", "session"},
+    "executors": {"session", PUBLIC},
     "pytest_plugin": DOOR | {"checks"},  # baselines
     "__init__": {"magic", *LAYERS},  # inside functions and for type checkers
 }
@@ -53,12 +53,16 @@ OUTSIDE = {
     "views": ARRAYS | {"anywidget", "traitlets", "matplotlib", "pygments", "pyarrow"},
     "session": ARRAYS | {"tqdm"},
     "magic": {"IPython"},
+    "cli": {"shtab"},
     "sphinxext": {"sphinx", "docutils"},
     "gallery": ARRAYS | {"jax"},
     "pytest_plugin": {"pytest"},
 }
 # Optional or slow: imported by the function that needs them, never by a module.
-LAZY = {"IPython", "anywidget", "traitlets", "matplotlib", "pygments", "pyarrow"}
+LAZY = {
+    *("IPython", "anywidget", "traitlets", "matplotlib", "pygments", "pyarrow"),
+    "shtab",
+}
 LAZY_EXEMPT = {
     "magic/magics.py",  # is itself imported lazily, by load_ipython_extension
     "views/widget.py",  # is itself imported lazily, by the view's function

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import version
 from typing import Any
@@ -37,16 +40,33 @@ class Recorder:
     def launch(self, call: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
         """Executes a launch; `on_launch` of the capture."""
         program = program_of(call, self.options, self.target)
-        kernel = program.kernel
-        grid, arguments = _grid(kernel, arguments)
-        launch = ir.Launch(
-            kernel=kernel,
-            arguments=tuple(arguments),
-            grid=grid,
-            axes=call.axis_env,
-            device=call.device,
-            chip=self.options.chip or default_chip(kernel.backend),
-        )
+        return self._run(self._launch(program.kernel, call, arguments), program)
+
+    def launches(
+        self, calls: Sequence[Any], arguments: Sequence[list[np.ndarray]]
+    ) -> list[list[np.ndarray]]:
+        """Executes a launch on the devices of a mesh; `on_mesh_launch` of the capture.
+
+        Devices that do not reach for each other have a launch each.
+        """
+        call = calls[0]
+        if not self.together(call) or len(calls) < math.prod(call.axis_env.values()):
+            return [self.launch(*one) for one in zip(calls, arguments, strict=True)]
+        program = program_of(call, self.options, self.target)
+        kernel, given = program.kernel, list(arguments[0])
+        for of_device in arguments[1:]:
+            given += _grid(kernel, of_device)[1]
+        launch = self._launch(kernel, replace(call, device={}), given)
+        results = self._run(launch, program)
+        count = len(results) // len(calls)
+        return [results[i * count : (i + 1) * count] for i in range(len(calls))]
+
+    def together(self, call: Any) -> bool:
+        """Whether a launch reaches for other devices of its mesh."""
+        kernel = program_of(call, self.options, self.target).kernel
+        return bool(kernel.facts.get("together"))
+
+    def _run(self, launch: ir.Launch, program: machine.Program) -> list[np.ndarray]:
         with self._denormals():
             done = machine.run(launch, self.writer, self.options, program=program)
         if done.record.outcome.kind == "interrupted":
@@ -55,6 +75,24 @@ class Recorder:
         for array in results:
             array.flags.writeable = False  # given away: JAX need not copy
         return results
+
+    def prepared(self, call: Any, arguments: list[np.ndarray]) -> ir.Launch:
+        """The launch that `launch` would run."""
+        kernel = program_of(call, self.options, self.target).kernel
+        return self._launch(kernel, call, arguments)
+
+    def _launch(
+        self, kernel: ir.Kernel, call: Any, arguments: list[np.ndarray]
+    ) -> ir.Launch:
+        grid, arguments = _grid(kernel, arguments)
+        return ir.Launch(
+            kernel=kernel,
+            arguments=tuple(arguments),
+            grid=grid,
+            axes=call.axis_env,
+            device=call.device,
+            chip=self.options.chip or default_chip(kernel.backend),
+        )
 
     def _denormals(self) -> Any:
         """Subnormal numbers flushed to zero, as XLA does on a CPU."""

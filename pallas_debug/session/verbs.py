@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from pallas_debug.errors import BadOption, NoLaunch
 from pallas_debug.machine.options import Options
 from pallas_debug.session.recorder import Recorder
@@ -15,6 +17,8 @@ from pallas_debug.trace.trace import Trace
 
 if TYPE_CHECKING:
     from pallas_debug.checks import Report
+
+OnLaunch = Callable[[Any, list[np.ndarray]], list[np.ndarray]]
 
 
 def trace(
@@ -35,6 +39,17 @@ def trace(
     Raises:
       NoLaunch: `fn` launched no kernel.
     """
+    return recorded(fn, args, kwargs, options)
+
+
+def recorded(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Options | None = None,
+    launches: Callable[[Recorder], OnLaunch] | None = None,
+) -> Trace:
+    """The trace of a call; `launches` says how a recorder takes launches, if not itself."""
     if not callable(fn):
         raise BadOption(
             option="fn",
@@ -47,10 +62,14 @@ def trace(
     from pallas_debug.jaxlink.recording import announced
 
     recorder = Recorder(options)
+    on_launch = launches(recorder) if launches else recorder.launch
+    on_mesh_launch = None if launches else recorder.launches
     outputs = None
     with pretend(options.chip, options.cores):
         try:
-            outputs = run_captured(fn, args, kwargs, announced(recorder.launch))
+            outputs = run_captured(
+                fn, args, kwargs, announced(on_launch), on_mesh_launch
+            )
         except KeyboardInterrupt:
             if not recorder.writer.launches:
                 raise

@@ -4,6 +4,8 @@
 kernels that mean something.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
 from pallas_debug.checks import run_checks
@@ -19,6 +21,8 @@ from pallas_debug.machine import (
 )
 from pallas_debug.session.timeline import Timeline
 from pallas_debug.trace import Fork, Writer, close, dumps, fold, loads
+from pallas_debug.trace.join import dependence, join
+from pallas_debug.trace.schema import COLUMNS
 
 MARKS = 12
 
@@ -209,6 +213,57 @@ def replays_alike(launch, options):
             for one, other in zip(again.results(), plain.results(), strict=True):
                 assert one.tobytes() == other.tobytes()
     return again
+
+
+def joins_alike(launch, bounds, **options):
+    """11: a grid recorded in pieces joins to the trace of one run; None: they depend.
+
+    One run holds a value that its blocks share once, pieces each hold theirs: the
+    numbers of values may differ, what they name may not.
+    """
+    whole = run(launch, Writer(), Options(**options))
+    pieces = [
+        loads(
+            dumps(close(run(launch, Writer(), Options(**options, blocks=part)).writer))
+        )
+        for part in (list(range(a, b)) for a, b in pairwise(bounds))
+    ]
+    kinds = {piece.launches[0].outcome.kind for piece in pieces}
+    if kinds != {"finished"} or dependence(pieces) is not None:
+        return None
+    writer = Writer()
+    join(writer, launch, pieces)
+    one, other = close(writer), close(whole.writer)
+    for column in COLUMNS:
+        if column.name not in ("payload", "region"):
+            mine, theirs = (getattr(t.columns, column.name) for t in (one, other))
+            assert np.array_equal(mine, theirs), column.name
+    for seq in range(len(one)):
+        assert value_at(one, seq) == value_at(other, seq)
+        assert region_at(one, seq) == region_at(other, seq)
+    for table in ("thread_rows", "choices", "texts"):
+        assert getattr(one, table) == getattr(other, table), table
+    for mine, theirs in zip(one.buffer_rows, other.buffer_rows, strict=True):
+        assert mine._replace(initial=-1) == theirs._replace(initial=-1)
+        assert (mine.initial < 0) == (theirs.initial < 0)
+    mine, theirs = (t.launches[0] for t in (one, other))
+    assert (mine.steps, mine.outcome) == (theirs.steps, theirs.outcome)
+    assert (mine.arguments, mine.outputs) == (theirs.arguments, theirs.outputs)
+    return one
+
+
+def value_at(trace, seq):
+    value = trace.values(seq)
+    return None if value is None else (value.dtype, value.shape, value.tobytes())
+
+
+def region_at(trace, seq):
+    number = int(trace.columns.region[seq])
+    if number < 0:
+        return None
+    region = trace.region(number)
+    parts = [p.tobytes() for p in (region.mask, region.elements) if p is not None]
+    return region.kind, region.spans, parts
 
 
 LAWS = [
