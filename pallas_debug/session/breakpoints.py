@@ -15,6 +15,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.session.held import all_recorded, held
+from pallas_debug.session.progress import progress
 from pallas_debug.session.replay import Replay
 from pallas_debug.session.search import Numbers
 from pallas_debug.session.variables import touched
@@ -177,10 +178,8 @@ def _first(
 
 def _parts(way: np.ndarray, what: str) -> Iterator[np.ndarray]:
     """Growing parts of a way, with a progress bar should it take long."""
-    from tqdm.auto import tqdm
-
     done, length = 0, SOME
-    with tqdm(total=len(way), desc=what, delay=1, leave=False, disable=None) as bar:
+    with progress(len(way), what) as bar:
         while done < len(way):
             yield way[done : done + length]
             bar.update(length)

@@ -21,6 +21,7 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.errors import PallasDebugError, WorkerFailed
 from pallas_debug.machine.options import Options
+from pallas_debug.session.progress import progress
 from pallas_debug.session.recorder import Recorder
 from pallas_debug.trace import file, fold
 from pallas_debug.trace.join import WRITES, dependence, join, touched
@@ -112,6 +113,7 @@ class Cutter:
 
     def _joined(self, launch: ir.Launch, parts: list[list[int]]) -> Arrays | None:
         """The results of the pieces, joined in the writer; None if they are no run."""
+        hidden = True if self.recorder.options.progress is False else None
         options = replace(self.recorder.options, progress=False)
         futures = [
             self.executor.submit(
@@ -127,8 +129,10 @@ class Cutter:
             for part in parts
         ]
         try:
-            for future in self._shown(futures):
-                self._raise_failure(future)
+            with progress(len(futures), "pieces", hidden=hidden) as bar:
+                for future in futures:
+                    self._raise_failure(future)
+                    bar.update()
         except BaseException as error:
             for future in futures:
                 future.cancel()
@@ -151,12 +155,6 @@ class Cutter:
             name = getattr(self.fn, "__name__", repr(self.fn))
             reason = f"{type(error).__name__}: {error!s:.200}"
             raise WorkerFailed(name=name, reason=reason) from error
-
-    def _shown(self, futures: list[Future[Any]]) -> Any:
-        from tqdm.auto import tqdm
-
-        hidden = True if self.recorder.options.progress is False else None
-        return tqdm(futures, "pieces", delay=1, leave=False, disable=hidden)
 
     def _interrupted(self, launch: ir.Launch, futures: list[Future[Any]]) -> None:
         """Keeps the pieces that are there, from the first on."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from pallas_debug.session import diversion
+from pallas_debug.session.progress import progress
 from pallas_debug.session.replay import Replay
 from pallas_debug.trace import Trace
 
@@ -23,8 +24,6 @@ def witness(trace: Trace, replay: Replay, launch: int) -> list[int] | None:
 
     After the last of them the thread that runs goes on until it waits, as ever.
     """
-    from tqdm.auto import tqdm
-
     given = replay.options(launch)
     options = replace(given, values="writes", progress=False)
 
@@ -36,13 +35,15 @@ def witness(trace: Trace, replay: Replay, launch: int) -> list[int] | None:
 
     usual = _seen(run(options=options))
     hidden = True if given.progress is False else None  # None: if no terminal shows it
-    for seed in tqdm(range(SEEDS), "interleavings", disable=hidden, leave=False):
-        made = run(options=replace(options, policy="random", seed=seed))
-        if differs(made):
-            choices = [thread for _, _, thread in made.choices]
-            return shrunk(
-                choices, lambda few: differs(run(options=options, choices=few))
-            )
+    with progress(SEEDS, "interleavings", hidden=hidden) as bar:
+        for seed in range(SEEDS):
+            made = run(options=replace(options, policy="random", seed=seed))
+            if differs(made):
+                choices = [thread for _, _, thread in made.choices]
+                return shrunk(
+                    choices, lambda few: differs(run(options=options, choices=few))
+                )
+            bar.update()
     return None
 
 
