@@ -110,3 +110,6 @@ class FakeSession:
         """Puts the fake in the place of the public names."""
         for name in ("Options", "recording", "check", "debug"):
             monkeypatch.setitem(vars(package), name, getattr(self, name))
+        monkeypatch.setattr(
+            "pallas_debug.views.opens_at", lambda trace, report: report.opens_at
+        )

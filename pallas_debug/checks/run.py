@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
 from pallas_debug import errors
 from pallas_debug.checks.check import CHECKS, Check
 from pallas_debug.checks.finding import Finding, Report, Severity
@@ -73,18 +75,33 @@ def _run(check: Check, trace: Trace) -> list[Finding]:
                 details={"check": check.code},
             )
         ]
-    return _joined([_filled(one, check) for one in found])
+    return _joined([_filled(one, check, trace) for one in found])
 
 
-def _filled(one: Finding, check: Check) -> Finding:
+def _filled(one: Finding, check: Check, trace: Trace) -> Finding:
     return replace(
         one,
         code=one.code or check.code,
         name=one.name or check.name,
         severity=one.severity or check.severity,
-        events=one.events[:EVIDENCE],
+        events=one.events[:EVIDENCE] or _first_at(trace, one),
         threads=one.threads[:EVIDENCE],
     )
+
+
+def _first_at(trace: Trace, one: Finding) -> tuple[int, ...]:
+    """The first event of the line that a verdict about the code alone names, if any."""
+    if one.loc is None or not 0 <= one.launch < len(trace.launches):
+        return ()
+    launch, line = trace.launches[one.launch], (one.loc.file, one.loc.line)
+    kernel, part = launch.kernel, slice(launch.first_event, launch.last_event)
+    there = [
+        number
+        for number in range(len(kernel.tape))
+        if (loc := kernel.loc_of(number)) and (loc.file, loc.line) == line
+    ]
+    found = np.flatnonzero(np.isin(trace.columns.instr[part], there))[:1]
+    return tuple((found + launch.first_event).tolist())
 
 
 def _joined(findings: list[Finding]) -> list[Finding]:

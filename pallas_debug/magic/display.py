@@ -10,6 +10,7 @@ from typing import Any
 
 import pallas_debug
 from pallas_debug import views
+from pallas_debug.trace.showing import INSTEAD
 
 
 class Static:
@@ -31,6 +32,9 @@ class Text:
 
     def __init__(self, trace: Any) -> None:
         self._trace = trace
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        return {"text/plain": repr(self)}
 
     def __repr__(self) -> str:
         return views.summary(self._trace, pallas_debug.check(self._trace))
@@ -62,10 +66,18 @@ def shown(
     return trace
 
 
+def showing_itself(trace: Any, shell: Any, **looks: Any) -> Any:
+    """The trace, as the value of a cell: it then shows itself as `shown` has it."""
+    made = shown(trace, shell, **looks)
+    if made is not trace:
+        trace.caches[INSTEAD] = made
+    return trace
+
+
 def opened(trace: Any) -> Any:
-    """A session over a trace that stands at the first error, if there is one."""
+    """A session over a trace that stands where the page opens, too."""
     session = pallas_debug.debug(trace)
-    event = session.judged().opens_at
+    event = views.opens_at(trace, session.judged())
     if event >= 0:
         session.jump(event)
     return session

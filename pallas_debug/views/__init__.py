@@ -9,10 +9,12 @@ from pallas_debug.views.github import github as github
 from pallas_debug.views.host import Host as Host
 from pallas_debug.views.live import has_widgets as has_widgets
 from pallas_debug.views.live import viewer as viewer
+from pallas_debug.views.opening import opens_at as opens_at
 from pallas_debug.views.page import fragment as fragment
 from pallas_debug.views.page import page as page
 from pallas_debug.views.page import save_html as save_html
 from pallas_debug.views.perfetto import perfetto as perfetto
+from pallas_debug.views.pictures import picture as picture
 from pallas_debug.views.sarif import sarif as sarif
 from pallas_debug.views.summary_html import html_findings as html_findings
 from pallas_debug.views.summary_html import html_summary as html_summary

@@ -18,6 +18,7 @@ from typing import Any
 from pallas_debug.trace import Trace
 from pallas_debug.views import scripts
 from pallas_debug.views.bundle import PAGE_VALUES, bundle
+from pallas_debug.views.opening import opens_at
 from pallas_debug.views.summary_html import html_summary
 from pallas_debug.views.view import view as exported
 
@@ -58,7 +59,7 @@ def page(
     data = bundle(trace, report, values_bytes=values_bytes, title=title)
     packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
     names = dict.fromkeys(launch.name for launch in trace.launches)
-    shown = {**opening(report), **(state or {})}
+    shown = {**opening(trace, report), **(state or {})}
     head = title or ", ".join(names) or "pallas_debug"
     summary = html_summary(trace, report) if report is not None else ""
     return "\n".join(
@@ -76,9 +77,9 @@ def page(
     )
 
 
-def opening(report: Any) -> dict[str, Any]:
-    """The view state in which a viewer opens: just after the first error's event."""
-    event = report.opens_at if report is not None else -1
+def opening(trace: Trace, report: Any) -> dict[str, Any]:
+    """The view state in which a viewer opens."""
+    event = opens_at(trace, report)
     return {"v": 1, "cursor": event + 1} if event >= 0 else {}
 
 

@@ -3,6 +3,7 @@
 import importlib
 import pathlib
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,25 @@ def test_a_crash_is_a_finding_and_the_rest_runs(extra):
     assert codes(report) == ["PD999", "PD101", "PD102"]
     assert "RuntimeError: boom" in report.findings[0].message
     assert report.findings[0].details == {"check": "PD000"}
+
+
+def test_a_verdict_about_a_line_has_its_first_event_as_evidence(extra):
+    trace = faulty()
+    kernel = trace.launches[0].kernel
+    line = next(loc for loc in kernel.locs if loc.line == 4)
+    elsewhere = replace(line, line=5)
+
+    def static(trace):
+        yield Finding(message="here", loc=line, launch=0)
+        yield Finding(message="nothing runs here", loc=elsewhere, launch=0)
+        yield Finding(message="nowhere")
+
+    extra("PD998", static)
+    there, *others = run_checks(trace, select="PD998").findings
+    (event,) = there.events
+    assert trace.events[event].loc.line == 4
+    assert [one.events for one in others] == [(), ()]
+    assert run_checks(trace[:event], select="PD998").findings[0].events == ()
 
 
 def test_equal_line_and_buffer_are_joined(extra):
