@@ -14,6 +14,8 @@ interface ArraySpec {
   count: number;
   encoding: string;
   offset: number;
+  /** In a part: how many rows of the bundle before stay. */
+  keep?: number;
 }
 
 export interface Header {
@@ -53,10 +55,23 @@ const MAX_INT32 = 2 ** 31 - 1;
 export class Bundle {
   private readonly decoded = new Map<string, Ints>();
 
+  /** `before` is the bundle that this one continues; offsets of values count through. */
   constructor(
     readonly header: Header,
     private readonly data: Uint8Array<ArrayBuffer>,
+    private readonly before?: Bundle,
   ) {}
+
+  /** Bytes of data, those of the bundles before with them. */
+  get size(): number {
+    return (this.before?.size ?? 0) + this.data.length;
+  }
+
+  /** The bundle that a part makes of this one: rows are added, few are changed. */
+  followedBy(part: Bundle): Bundle {
+    const view = { ...this.header.view, ...part.header.view };
+    return new Bundle({ ...this.header, ...part.header, view }, part.data, this);
+  }
 
   has(name: string): boolean {
     return name in this.header.arrays;
@@ -64,22 +79,54 @@ export class Bundle {
 
   /** A copy of raw bytes of the data part. */
   bytes(offset: number, size: number): Uint8Array<ArrayBuffer> {
+    const first = this.before?.size ?? 0;
+    return this.before && offset < first
+      ? this.before.bytes(offset, size)
+      : this.own(offset - first, size).slice();
+  }
+
+  /** Not to be written: the bytes themselves. */
+  private own(offset: number, size: number): Uint8Array<ArrayBuffer> {
     if (offset < 0 || size < 0 || offset + size > this.data.length) {
       throw damaged(`${size} bytes at ${offset} lie outside the file`);
     }
-    return this.data.slice(offset, offset + size);
+    return this.data.subarray(offset, offset + size);
   }
 
-  /** The integer array of a name; decoded once. */
+  /** The stored bytes of an array; throws where `ints` would. */
+  stored(name: string): Uint8Array<ArrayBuffer> {
+    const spec = this.header.arrays[name];
+    if (!spec) throw damaged(`it has no array ${name}`);
+    const { dtype, encoding, count, offset } = spec;
+    const size = ITEM_BYTES[dtype];
+    if (!size || !(encoding === "raw" || encoding === "delta") || !(count >= 0))
+      throw damaged(`array ${name} has an unknown encoding`);
+    return this.own(offset, count * size);
+  }
+
+  /** The integer array of a name; decoded once. Not to be written. */
   ints(name: string): Ints {
     let found = this.decoded.get(name);
     if (!found) {
+      const bytes = this.stored(name);
       const spec = this.header.arrays[name];
-      if (!spec) throw damaged(`it has no array ${name}`);
-      found = decode(name, spec, (bytes) => this.bytes(spec.offset, bytes));
+      found = decode(view(bytes, spec.dtype), spec.encoding === "delta");
+      if (this.before && spec.keep !== undefined)
+        found = this.joined(name, this.before.ints(name), spec.keep, found);
       this.decoded.set(name, found);
     }
     return found;
+  }
+
+  private joined(name: string, before: Ints, keep: number, added: Ints): Ints {
+    if (keep > before.length) throw damaged(`it lacks rows of ${name}`);
+    const [at, to] = [this.intsOrNone(`${name}.at`), this.intsOrNone(`${name}.to`)];
+    const wide = [before, added, to].some((part) => part instanceof Float64Array);
+    const rows = wide ? new Float64Array(keep + added.length) : new Int32Array(keep + added.length);
+    rows.set(before.subarray(0, keep));
+    rows.set(added, keep);
+    for (let i = 0; i < at.length; i++) rows[at[i]] = to[i];
+    return rows;
   }
 
   /** The same, or an empty array where the file has none. */
@@ -101,27 +148,23 @@ type Stored =
   | Uint16Array
   | Int16Array
   | Int32Array
-  | Uint32Array
+  | Uint32Array<ArrayBuffer>
   | Float64Array;
 
-function decode(
-  name: string,
-  spec: ArraySpec,
-  read: (bytes: number) => Uint8Array<ArrayBuffer>,
-): Ints {
-  const size = ITEM_BYTES[spec.dtype];
-  if (!size || !(spec.encoding === "raw" || spec.encoding === "delta") || !(spec.count >= 0)) {
-    throw damaged(`array ${name} has an unknown encoding`);
-  }
-  const stored = view(read(spec.count * size), spec.dtype);
-  const delta = spec.encoding === "delta";
-  if (stored instanceof Float64Array || stored instanceof Uint32Array)
-    return decodeWide(stored, delta);
-  // One type of array in the loop below: engines are slow where it changes.
-  const values = stored instanceof Int32Array ? stored : new Int32Array(stored);
-  return !delta || addUp(values)
-    ? values
-    : decodeWide(view(read(spec.count * size), spec.dtype), true);
+function decode(stored: Stored, delta: boolean): Ints {
+  // One type of array in the loops: engines are slow where it changes.
+  const narrow = stored instanceof Uint32Array ? signed(stored) : stored;
+  if (!narrow || narrow instanceof Float64Array) return decodeWide(stored, delta);
+  if (!delta) return narrow instanceof Int32Array ? narrow : new Int32Array(narrow);
+  const values = new Int32Array(narrow);
+  return addUp(values) ? values : decodeWide(stored, true);
+}
+
+/** The same numbers with a sign, in place; null where one is too large. */
+function signed(stored: Uint32Array<ArrayBuffer>): Int32Array | null {
+  const found = new Int32Array(stored.buffer, stored.byteOffset, stored.length);
+  for (let i = 0; i < found.length; i++) if (found[i] < 0) return null;
+  return found;
 }
 
 /** Sums in place; false if they leave 32 bits. */
@@ -147,24 +190,27 @@ function decodeWide(stored: Stored, delta: boolean): Ints {
   return fits ? new Int32Array(values) : values;
 }
 
+/** The numbers as they are stored: in place, or in a copy where they do not lie evenly. */
 function view(bytes: Uint8Array<ArrayBuffer>, dtype: string): Stored {
-  const buffer = bytes.buffer;
+  const size = ITEM_BYTES[dtype];
+  const { buffer, byteOffset: at } = bytes.byteOffset % size ? bytes.slice() : bytes;
+  const count = bytes.length / size;
   switch (dtype) {
     case "u1":
-      return new Uint8Array(buffer);
+      return new Uint8Array(buffer, at, count);
     case "i1":
-      return new Int8Array(buffer);
+      return new Int8Array(buffer, at, count);
     case "u2":
-      return new Uint16Array(buffer);
+      return new Uint16Array(buffer, at, count);
     case "i2":
-      return new Int16Array(buffer);
+      return new Int16Array(buffer, at, count);
     case "u4":
-      return new Uint32Array(buffer);
+      return new Uint32Array(buffer, at, count);
     case "i4":
-      return new Int32Array(buffer);
+      return new Int32Array(buffer, at, count);
     default: {
-      const big = dtype === "u8" ? new BigUint64Array(buffer) : new BigInt64Array(buffer);
-      return Float64Array.from(big, Number);
+      const Big = dtype === "u8" ? BigUint64Array : BigInt64Array;
+      return Float64Array.from(new Big(buffer, at, count), Number);
     }
   }
 }

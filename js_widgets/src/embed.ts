@@ -11,7 +11,7 @@ export interface EmbedOptions {
 
 export function mount(
   element: HTMLElement,
-  bundle: Source | Promise<Source>,
+  bundle: Source,
   state: Partial<ViewState> = {},
   options: EmbedOptions = {},
 ): Mounted {

@@ -1,20 +1,21 @@
 /**
  * The one function of the viewer: `mount(el, bundle, viewState, host?) → dispose`.
  *
- * A pure function of its arguments, in a shadow root of its own. With a host it may ask a kernel;
- * without one everything but re-execution works.
+ * A pure function of its arguments, in a shadow root of its own; it opens the bundle when somebody
+ * can see it. With a host it may ask a kernel; without one everything but re-execution works.
  */
 
 import { render } from "preact";
-import { type BundleError, openBundle } from "./bundle";
+import { Bundle, type BundleError, openBundle } from "./bundle";
+import { seen } from "./host/seen";
 import { Model } from "./model/trace";
 import { followScheme } from "./ui/scheme";
 import { Shell } from "./ui/shell";
-import { App, type Host, type Run, type ViewState } from "./ui/store";
+import { App, type Host, type ViewState } from "./ui/store";
 import { STYLES } from "./ui/style";
 import { readTheme } from "./ui/theme";
 
-export type Source = ArrayBuffer | Uint8Array | DataView | string;
+export type Source = ArrayBuffer | Uint8Array | DataView | string | Bundle;
 
 export interface Mounted {
   (): void;
@@ -24,8 +25,8 @@ export interface Mounted {
 
 export function mount(
   element: HTMLElement,
-  bundle: Source | Promise<Source>,
-  viewState: Partial<ViewState> = {},
+  bundle: Source | (() => Promise<Source>),
+  viewState: Partial<ViewState> | (() => Partial<ViewState>) = {},
   host?: Host,
 ): Mounted {
   // Lumino looks at the element that it sees, which is the one outside of the shadow.
@@ -44,14 +45,19 @@ export function mount(
     root.classList.toggle("pd-dark", dark);
     if (app) app.theme.value = readTheme(root);
   });
-  stops.push(scheme);
+  const near = seen(element);
+  stops.push(scheme, near.stop);
   render(<Message title="Opening the trace…" />, root);
 
   const open = async (): Promise<App | null> => {
     try {
-      const model = new Model(await openBundle(await bundle));
+      await near.when;
       if (disposed) return null;
-      app = new App(model, viewState, readTheme(root), host);
+      const given = typeof bundle === "function" ? await bundle() : bundle;
+      const model = new Model(given instanceof Bundle ? given : await openBundle(given));
+      if (disposed) return null;
+      const state = typeof viewState === "function" ? viewState() : viewState;
+      app = new App(model, state, readTheme(root), host);
       if (host?.publish) stops.push(app.watch((state) => host.publish?.(state)));
       render(<Shell app={app} />, root);
       return app;
@@ -68,18 +74,6 @@ export function mount(
     shadow.replaceChildren();
   };
   return Object.assign(dispose, { ready });
-}
-
-/** Adds a run that the host announced. */
-export async function addRun(
-  app: App,
-  bundle: Source,
-  number: number,
-  label: string,
-): Promise<Run> {
-  const run = { number, label, model: new Model(await openBundle(bundle)) };
-  app.addRun(run);
-  return run;
 }
 
 function Message({ title }: { title: string }) {

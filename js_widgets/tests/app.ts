@@ -4,6 +4,15 @@ import { mount } from "../src/main";
 import type { App, Host, ViewState } from "../src/ui/store";
 import { bytesOf } from "./golden";
 
+/** happy-dom shows nothing: everything is on the screen. */
+globalThis.IntersectionObserver = class {
+  constructor(private readonly tell: (entries: { isIntersecting: boolean }[]) => void) {}
+  observe(): void {
+    this.tell([{ isIntersecting: true }]);
+  }
+  disconnect(): void {}
+} as unknown as typeof IntersectionObserver;
+
 /** happy-dom lays nothing out: give boxes a size, and let scrolling be noticed. */
 const SIZE = { clientWidth: 1000, clientHeight: 600 };
 for (const [name, value] of Object.entries(SIZE)) {

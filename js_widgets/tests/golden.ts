@@ -16,6 +16,11 @@ export function bytesOf(name: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(readFileSync(`${FOLDER}${name}.bundle`));
 }
 
+/** A part of a case whose bundle grows. */
+export function partOf(name: string, number: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(readFileSync(`${FOLDER}${name}.part${number}`));
+}
+
 export async function modelOf(name: string): Promise<Model> {
   return new Model(await openBundle(bytesOf(name)));
 }

@@ -36,6 +36,9 @@ const KEYFRAME_BYTES = 48 << 20;
 export class History {
   /** Events that change this memory, sorted. */
   readonly events: Int32Array;
+  /** Whether nothing is ever written. */
+  readonly isConstant: boolean;
+  private readonly isFolded: boolean;
   private readonly shape: readonly number[];
   private readonly dtype: string;
   private readonly whole: Int32Array;
@@ -55,11 +58,21 @@ export class History {
     const size = Math.max(count(this.shape) * (2 + itemBytes(this.dtype)), 1);
     const frames = Math.max(Math.floor(KEYFRAME_BYTES / size), 1);
     this.stride = Math.max(KEYFRAME_EVENTS, Math.floor(this.events.length / frames) + 1);
-    this.current = this.empty();
+    const { kind } = model.events;
+    this.isConstant = this.events.every((event) => kind[event] === Kind.ALLOC);
+    const constant = this.constant();
+    this.current = constant ?? this.empty();
+    // Its births begin it with the same values again.
+    this.isFolded = constant !== null;
   }
 
   /** The state before event `at`; its arrays change with the next call. */
   at(at: number): Memory {
+    if (!this.isFolded) this.foldTo(at);
+    return { buffer: this.root, dtype: this.dtype, shape: this.shape, ...this.current };
+  }
+
+  private foldTo(at: number): void {
     const wanted = lowerBound(this.events, at);
     const start = this.startFor(wanted);
     if (start !== this.done) {
@@ -74,7 +87,6 @@ export class History {
         this.frames.set(this.done, copy(this.current));
       }
     }
-    return { buffer: this.root, dtype: this.dtype, shape: this.shape, ...this.current };
   }
 
   /** How many changes are known to be done: none after it is skipped, none before repeated. */
@@ -105,6 +117,16 @@ export class History {
       }
     }
     return Int32Array.from(found);
+  }
+
+  /** What never changes is not copied: the values are those of the payload. */
+  private constant(): State | null {
+    const initial = this.model.buffers.initial[this.root];
+    const value = initial >= 0 && this.isConstant ? this.model.payload(initial) : null;
+    const size = count(this.shape);
+    if (value?.values.length !== size) return null;
+    const known = new Uint8Array(size).fill(1);
+    return { values: value.values, initialized: known, recorded: known };
   }
 
   private empty(): State {

@@ -125,9 +125,28 @@ function inBlock(model: Model, value: Literal): Predicate {
   };
 }
 
+/** Threads that are shown under a name: `warpgroup 1 of block (0, 3)`, `wg 1`. */
+function named(threads: Model["threads"], name: string): number[] {
+  const wanted = name.trim().replace("wg ", "warpgroup ");
+  const found: number[] = [];
+  for (let t = 0; t < threads.count; t++) {
+    const full = threads.name(t);
+    if (full === wanted || full.split(" of ")[0] === wanted) found.push(t);
+  }
+  return found;
+}
+
 function byThread(model: Model, value: Literal): Predicate {
   const { threads } = model;
-  const keep = rows("thread", value, threads.count, (row) => threads.kind(row));
+  const keep = new Uint8Array(threads.count);
+  for (const one of several(value)) {
+    const all = Array.from(keep.keys());
+    const matches = all.filter((t) => (typeof one === "string" ? threads.kind(t) : t) === one);
+    const found = matches.length || typeof one !== "string" ? matches : named(threads, one);
+    if (!found.length)
+      throw new QueryError(refusal("thread", one, [...new Set(all.map((t) => threads.kind(t)))]));
+    for (const thread of found) keep[thread] = 1;
+  }
   const { thread } = model.events;
   return (event) => keep[thread[event]] === 1;
 }

@@ -94,8 +94,15 @@ export function readLaunches(header: Header): Launch[] {
     const kernel = header.kernels[data.kernel] as Json;
     const view = header.view?.launches?.[number] as Json | undefined;
     const cluster = (kernel.grid?.cluster ?? []) as number[];
-    const blockShape = (view?.block_shape ?? [...data.grid, ...cluster]) as number[];
-    const names = [...(kernel.grid?.names ?? []), ...(kernel.grid?.cluster_names ?? [])];
+    const axes = (data.axes ?? {}) as Record<string, number>;
+    const together = Object.keys(data.device ?? {}).length === 0;
+    const mesh = together ? Object.values(axes) : [];
+    const blockShape = (view?.block_shape ?? [...mesh, ...data.grid, ...cluster]) as number[];
+    const names = [
+      ...(together ? Object.keys(axes) : []),
+      ...(kernel.grid?.names ?? []),
+      ...(kernel.grid?.cluster_names ?? []),
+    ];
     return {
       number,
       name: kernel.name,
@@ -106,7 +113,8 @@ export function readLaunches(header: Header): Launch[] {
       cluster,
       axisNames: (view?.axis_names?.length ? view.axis_names : names) as string[],
       chip: data.chip ?? "",
-      axes: data.axes ?? {},
+      axes,
+      mesh,
       limits: view?.limits ?? {},
       peaks: view?.peaks ?? {},
       scalars: view?.scalars ?? {},

@@ -52,13 +52,15 @@ export interface Launch {
   readonly name: string;
   readonly backend: string;
   readonly kernel: number;
-  /** Sizes of the space that linear block numbers count, row-major: grid then cluster. */
+  /** Sizes of what linear block numbers count, row-major: mesh, grid, cluster. */
   readonly blockShape: readonly number[];
   readonly grid: readonly number[];
   readonly cluster: readonly number[];
   readonly axisNames: readonly string[];
   readonly chip: string;
   readonly axes: Readonly<Record<string, number>>;
+  /** Sizes of the device axes that it ran on together; empty for one device. */
+  readonly mesh: readonly number[];
   readonly limits: Readonly<Record<string, number>>;
   readonly peaks: Readonly<Record<string, number>>;
   readonly scalars: Readonly<Record<string, unknown>>;
@@ -97,16 +99,19 @@ export function tuple(values: readonly (number | string)[]): string {
 }
 
 class Interned {
-  private readonly codes: Ints;
+  /** Row of `known` of each row of the table. */
+  readonly codes: Ints;
+  readonly texts: readonly string[];
   private readonly known: readonly unknown[];
 
   constructor(bundle: Bundle, table: string, field: string) {
     this.codes = bundle.intsOrNone(`${table}.${field}`);
     this.known = bundle.header[table]?.interned?.[field] ?? [];
+    this.texts = this.known.map(String);
   }
 
   text(row: number): string {
-    return String(this.known[this.codes[row]] ?? "");
+    return this.texts[this.codes[row]] ?? "";
   }
 
   shape(row: number): readonly number[] {
@@ -138,6 +143,8 @@ export class Threads {
   readonly launch: Ints;
   readonly instr: Ints;
   private readonly kinds: Interned;
+  /** Whether a kind, by its code, is one of agents. */
+  private readonly agents: readonly boolean[];
 
   constructor(
     bundle: Bundle,
@@ -152,6 +159,7 @@ export class Threads {
     this.instr = bundle.ints("threads.instr");
     this.kinds = new Interned(bundle, "threads", "kind");
     this.count = this.parent.length;
+    this.agents = this.kinds.texts.map((kind) => !WORKERS.has(kind));
   }
 
   kind(thread: number): string {
@@ -159,14 +167,13 @@ export class Threads {
   }
 
   isAgent(thread: number): boolean {
-    return !WORKERS.has(this.kind(thread));
+    return this.agents[this.kinds.codes[thread]] ?? true;
   }
 
   /** E.g. `warpgroup 1 of block (0, 3)`, the same as Python's `trace.threads[i].name`. */
   name(thread: number): string {
     const launch = this.launches[this.launch[thread]];
-    const place = launch && coordinates(launch, this.block[thread]);
-    const where = place ? `block ${tuple(place)}` : "";
+    const where = placed(launch, this.block[thread]);
     const kind = this.kind(thread);
     const index = this.index[thread];
     let text = "";
@@ -192,9 +199,16 @@ export class Threads {
   }
 }
 
+/** A block as its own device counts it, empty where there is nothing to count. */
+function placed(launch: Launch | undefined, block: number): string {
+  const place = launch && coordinates(launch, block);
+  const first = launch?.mesh.length ?? 0;
+  return place && (place.length > first || first === 0) ? `block ${tuple(place.slice(first))}` : "";
+}
+
 function onDevice(text: string, device: number, launch: Launch | undefined): string {
   const devices = launch ? count(Object.values(launch.axes)) : 1;
-  return devices > 1 ? `${text} on device ${device}` : text;
+  return devices > 1 && device >= 0 ? `${text} on device ${device}` : text;
 }
 
 export class Buffers {
@@ -293,8 +307,7 @@ export class Buffers {
       return this.threads.name(this.thread[buffer]);
     }
     const launch = this.launches[this.launch[buffer]];
-    const place = launch && coordinates(launch, this.block[buffer]);
-    return onDevice(place ? `block ${tuple(place)}` : "the launch", this.device[buffer], launch);
+    return onDevice(placed(launch, this.block[buffer]) || "the launch", this.device[buffer], launch);
   }
 
   /** `float32[64, 64]`. */

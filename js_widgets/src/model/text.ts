@@ -35,10 +35,17 @@ export function what(model: Model, event: number): string {
   const buffer = model.bufferOf(event);
   if (buffer < 0) return verb;
   const part = region[event] >= 0 ? regionText(model.region(region[event])) : "";
-  const text = `${verb} ${model.buffers.name(buffer)}${part}`;
+  const text = `${verb} ${model.buffers.name(buffer)}${part}${owner(model, event, buffer)}`;
   return kind === Kind.WAIT || kind === Kind.PHASE || kind === Kind.SIGNAL
     ? `${text} (${aux})`
     : text;
+}
+
+/** ` of device 1` if the buffer is another device's than the thread. */
+function owner(model: Model, event: number, buffer: number): string {
+  const own = model.threads.device[model.events.thread[event]];
+  const device = model.buffers.device[buffer];
+  return own < 0 || device === own ? "" : ` of device ${device}`;
 }
 
 /** A string as Python's `repr` writes it. */

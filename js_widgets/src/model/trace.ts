@@ -35,13 +35,14 @@ export class Model {
   private readonly cache = new Map<string, unknown>();
   private readonly payloads = new Map<number, Value | null>();
   private readonly histories = new Map<number, History>();
+  /** The block whose threads were asked for last: most steps stay in one. */
+  private last = { launch: -1, block: -1, threads: [] as readonly number[] };
 
   constructor(readonly bundle: Bundle) {
     const { header } = bundle;
     this.header = header;
     this.count = header.events;
-    const columns = COLUMNS.map((name) => [name, bundle.ints(`events.${name}`)]);
-    this.events = Object.fromEntries(columns) as unknown as EventColumns;
+    this.events = columnsOf(bundle);
     this.sources = readSources(header);
     this.kernels = readKernels(bundle, this.sources);
     this.launches = readLaunches(header);
@@ -149,6 +150,7 @@ export class Model {
 
   /** The thread's last event before `at`, or -1. */
   lastOfThread(thread: number, at: number): number {
+    if (at <= 0) return -1;
     const events = this.eventsOfThread(thread);
     const done = lowerBound(events, at);
     return done ? events[done - 1] : -1;
@@ -165,8 +167,12 @@ export class Model {
 
   /** Sorted events about the memory of a buffer (aliases count). */
   eventsOfBuffer(buffer: number): Int32Array {
-    const { root } = this.buffers;
-    const groups = this.once("byBuffer", () => {
+    return this.byBuffer.of(this.buffers.root[buffer]);
+  }
+
+  private get byBuffer(): Groups {
+    return this.once("byBuffer", () => {
+      const { root } = this.buffers;
       const { kind, object } = this.events;
       const keys = new Int32Array(this.count).fill(-1);
       for (let e = 0; e < this.count; e++) {
@@ -175,7 +181,6 @@ export class Model {
       }
       return Groups.ofKeys(keys, this.buffers.count);
     });
-    return groups.of(root[buffer]);
   }
 
   /** Events that change the memory of a root buffer; aliases' births do not. */
@@ -220,12 +225,16 @@ export class Model {
   }
 
   /** Threads of a block of a launch in table order (agents too). */
-  threadsOfBlock(launch: number, block: number): number[] {
-    const found: number[] = [];
-    const { block: blocks, launch: of } = this.threads;
-    for (let t = 0; t < this.threads.count; t++)
-      if (of[t] === launch && blocks[t] === block) found.push(t);
-    return found;
+  threadsOfBlock(launch: number, block: number): readonly number[] {
+    const { last } = this;
+    if (last.launch !== launch || last.block !== block) {
+      const found: number[] = [];
+      const { block: blocks, launch: of } = this.threads;
+      for (let t = 0; t < this.threads.count; t++)
+        if (of[t] === launch && blocks[t] === block) found.push(t);
+      this.last = { launch, block, threads: found };
+    }
+    return this.last.threads;
   }
 
   private table<T>(name: string, fields: readonly string[]): T {
@@ -282,6 +291,11 @@ export class Model {
         waits: row[6],
       })),
     );
+  }
+
+  /** What the first steps ask for, in pieces: to be made while nobody waits. */
+  ahead(): (() => unknown)[] {
+    return [() => this.byThread, () => this.byBuffer, () => this.ticks, () => this.clocks];
   }
 
   /** Vector clocks by lookup; null for a plain trace file. */
@@ -354,4 +368,19 @@ export class Model {
   memory(buffer: number, cursor: number): Memory | null {
     return this.history(buffer)?.at(cursor) ?? null;
   }
+}
+
+/** Columns that are decoded when somebody asks for them; damage is found now. */
+function columnsOf(bundle: Bundle): EventColumns {
+  const columns = {};
+  for (const name of COLUMNS) {
+    bundle.stored(`events.${name}`);
+    const get = () => {
+      const value = bundle.ints(`events.${name}`);
+      Object.defineProperty(columns, name, { value, enumerable: true });
+      return value;
+    };
+    Object.defineProperty(columns, name, { get, configurable: true, enumerable: true });
+  }
+  return columns as EventColumns;
 }

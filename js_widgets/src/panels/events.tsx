@@ -8,8 +8,9 @@ import { compile, where } from "../model/query";
 import { grouped, KIND_NAMES, plural } from "../model/text";
 import { copyPython } from "../ui/clipboard";
 import { Icon } from "../ui/icons";
-import { type App, TICK } from "../ui/store";
+import type { App } from "../ui/store";
 import { VirtualList } from "../ui/virtual";
+import { WORDS } from "../ui/words";
 import type { Panel } from "./panel";
 
 const ROW = 22;
@@ -90,7 +91,7 @@ const HEADS = [
   ["thread", "Its number, for thread= in a filter, and its name"],
   ["what", "What happened"],
   ["line", "Source line"],
-  ["tick", TICK],
+  ["tick", WORDS.tick],
 ];
 
 function Head() {

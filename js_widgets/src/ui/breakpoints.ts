@@ -2,7 +2,7 @@
 
 import { type Direction, search, toBreakpoint } from "../model/navigation";
 import { compile, type Predicate, type Query } from "../model/query";
-import { ask } from "./live";
+import { ask, canRecordMore, recordMore } from "./live";
 import { go } from "./moves";
 import type { App, Breakpoint } from "./store";
 
@@ -48,6 +48,10 @@ export function needsKernel(one: Breakpoint): boolean {
 }
 
 export async function continueTo(app: App, direction: Direction): Promise<void> {
+  if (direction > 0 && app.cursor.value === app.model.count && canRecordMore(app)) {
+    await recordMore(app, () => void continueTo(app, 1));
+    return;
+  }
   const enabled = app.breakpoints.value.filter((one) => one.enabled);
   if (app.host && enabled.some(needsKernel)) {
     const args = { cursor: app.cursor.value, direction, breakpoints: enabled };

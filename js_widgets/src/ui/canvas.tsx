@@ -7,7 +7,7 @@
 
 import { effect, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 export type Draw = (context: CanvasRenderingContext2D, width: number, height: number) => void;
 
@@ -48,8 +48,9 @@ export function Canvas(props: CanvasProps): JSX.Element {
     draw.current = props.draw;
     queueMicrotask(() => redraw.value++);
   }
-  useEffect(() => followSize(box.current!, size), []);
-  useEffect(() => paint(canvas.current!, size, redraw, draw), []);
+  // Before the page is painted: a new canvas is never seen empty.
+  useLayoutEffect(() => followSize(box.current!, size), []);
+  useLayoutEffect(() => paint(canvas.current!, size, redraw, draw), []);
   useEffect(() => {
     const element = canvas.current!;
     const wheel = (event: WheelEvent) => {

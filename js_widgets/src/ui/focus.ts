@@ -23,11 +23,22 @@ export function keepFocus(frame: HTMLElement, focused: Signal<boolean>): () => v
       if (!frame.contains(root.activeElement)) frame.focus({ preventScroll: true });
     } else focused.value = false;
   });
+  // A choice by the pointer is over once it is made; by keys it may go on, until Enter.
+  let pointing = false;
+  const choice = (event: Event) => {
+    if (!(event.target instanceof HTMLSelectElement)) return;
+    if (event.type !== "change") pointing = event.type === "pointerdown";
+    const entered = (event as KeyboardEvent).key === "Enter";
+    if (entered || (event.type === "change" && pointing)) frame.focus({ preventScroll: true });
+  };
+  const choices = ["pointerdown", "keydown", "change"];
+  for (const kind of choices) frame.addEventListener(kind, choice);
   observer.observe(frame, { childList: true, subtree: true });
   frame.addEventListener("focusin", entered);
   frame.addEventListener("focusout", left);
   return () => {
     observer.disconnect();
+    for (const kind of choices) frame.removeEventListener(kind, choice);
     frame.removeEventListener("focusin", entered);
     frame.removeEventListener("focusout", left);
   };

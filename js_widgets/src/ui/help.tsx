@@ -1,4 +1,4 @@
-/** Every command with its keys: to read, to find and to run. */
+/** Every command with its keys: to read, to find and to run; and what the words mean. */
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
@@ -6,6 +6,7 @@ import { commands, runCommand } from "./commands";
 import { Dialog } from "./dialog";
 import { keyText } from "./keys";
 import type { App } from "./store";
+import { WORDS } from "./words";
 
 export function Help({ app }: { app: App }): JSX.Element {
   const filter = useSignal("");
@@ -54,6 +55,16 @@ export function Help({ app }: { app: App }): JSX.Element {
         ))}
         {!all.length && <p class="pd-muted">No command is called that.</p>}
       </div>
+      {!wanted && (
+        <dl class="pd-words" aria-label="Words">
+          {Object.entries(WORDS).map(([word, said]) => (
+            <div key={word}>
+              <dt>{word}</dt>
+              <dd>{said}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
     </Dialog>
   );
 }

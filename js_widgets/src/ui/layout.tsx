@@ -2,15 +2,18 @@
 
 import { useSignal } from "@preact/signals";
 import { Component, type ComponentChildren, type JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { PANELS } from "../panels";
 import type { Panel } from "../panels/panel";
 import { showPanel } from "./commands";
 import { leaveTo } from "./focus";
 import { Icon } from "./icons";
+import { afterPaint, whileIdle } from "./later";
 import { type App, clamp } from "./store";
 
 const NARROW = 820;
+/** More events than can be prepared before the first picture. */
+const LONG = 100_000;
 /** Too low for two docks, without the frame around them. */
 const LOW = 304;
 const CORNERS: readonly (readonly string[])[] = [
@@ -51,8 +54,17 @@ export function Layout({ app }: { app: App }): JSX.Element {
     <Split app={app} border={border} vertical={vertical} at={at(border)} />
   );
   const docks = narrow.value ? STACKED : CORNERS;
+  // A long recording shows its source first, then one dock after the other.
+  const filled = useSignal(app.model.count > LONG ? 1 : CORNERS.length);
+  useEffect(() => {
+    if (filled.value >= CORNERS.length)
+      return app.model.count > LONG ? whileIdle(app.model.ahead()) : undefined;
+    return afterPaint(() => {
+      filled.value++;
+    });
+  }, [filled.value]);
   const dock = (i: number, share: number) => (
-    <Dock key={i} app={app} ids={docks[i]} share={share} />
+    <Dock key={i} app={app} ids={docks[i]} share={share} empty={i >= filled.value} />
   );
   let content: ComponentChildren;
   if (zoomed || low.value)
@@ -128,10 +140,12 @@ function Dock({
   app,
   ids,
   share,
+  empty = false,
 }: {
   app: App;
   ids: readonly string[];
   share: number;
+  empty?: boolean;
 }): JSX.Element {
   const panels = panelsOf(ids);
   const order = (app.panel.value.order ?? []) as string[];
@@ -171,9 +185,13 @@ function Dock({
           <Icon name={zoomed ? "unzoom" : "zoom"} />
         </button>
       </div>
-      <Guard key={panel.id} title={panel.title}>
-        <panel.Component app={app} />
-      </Guard>
+      {empty ? (
+        <div class="pd-panel" aria-busy="true" />
+      ) : (
+        <Guard key={panel.id} title={panel.title}>
+          <panel.Component app={app} />
+        </Guard>
+      )}
     </section>
   );
 }

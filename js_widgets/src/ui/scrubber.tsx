@@ -1,5 +1,6 @@
 /** The whole run as one strip: where threads waited, where findings are, where the cursor is. */
 
+import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
 import { grouped } from "../model/text";
@@ -28,11 +29,15 @@ function waits(model: Model): Int32Array {
 }
 
 export function Scrubber({ app }: { app: App }): JSX.Element {
-  const draw = useMemo(
-    () => (context: CanvasRenderingContext2D, width: number, height: number) =>
-      paint(app, context, width, height),
-    [app],
-  );
+  const draw = useMemo(() => {
+    const room = signal(1);
+    // Most steps of a long run end in the same pixel, and nothing is drawn.
+    const place = computed(() => Math.round(INSET + app.cursor.value * scaleOf(app, room.value)));
+    return (context: CanvasRenderingContext2D, width: number, height: number) => {
+      room.value = width;
+      paint(app, context, width, height, place.value);
+    };
+  }, [app]);
   const cursorAt = (x: number, width: number) =>
     Math.round(clamp((x - INSET) / Math.max(width - 2 * INSET, 1), 0, 1) * app.model.count);
   const seek = ({ x, event }: Pointer) => {
@@ -79,7 +84,7 @@ export function Scrubber({ app }: { app: App }): JSX.Element {
 
 /** Snaps to a finding's event that is drawn under the pointer. */
 function nearFinding(app: App, cursor: number, x: number, width: number): number {
-  const scale = (width - 2 * INSET) / Math.max(app.model.count, 1);
+  const scale = scaleOf(app, width);
   let best = cursor;
   let distance = 4;
   for (const one of app.model.findings) {
@@ -91,28 +96,38 @@ function nearFinding(app: App, cursor: number, x: number, width: number): number
   return best;
 }
 
-function paint(app: App, context: CanvasRenderingContext2D, width: number, height: number): void {
+/** Pixels per event. */
+function scaleOf(app: App, width: number): number {
+  return (width - 2 * INSET) / Math.max(app.model.count, 1);
+}
+
+function paint(
+  app: App,
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  x: number,
+): void {
   const { model } = app;
   const theme = app.theme.value;
-  const scale = (width - 2 * INSET) / Math.max(model.count, 1);
+  const scale = scaleOf(app, width);
   const middle = Math.round(height / 2) + 3;
   context.fillStyle = theme.idle;
   context.fillRect(INSET, middle - 3, width - 2 * INSET, 6);
   drawWaits(model, context, theme, scale, middle);
   context.fillStyle = theme.accent;
   context.globalAlpha = 0.25;
-  context.fillRect(INSET, middle - 3, app.cursor.value * scale, 6);
+  context.fillRect(INSET, middle - 3, x - INSET, 6);
   context.globalAlpha = 1;
   context.fillStyle = theme.muted;
   for (const launch of model.launches.slice(1)) {
     context.fillRect(Math.round(INSET + launch.firstEvent * scale), middle - 6, 1, 12);
   }
   drawFindings(model, context, theme, scale, middle);
-  const x = INSET + app.cursor.value * scale;
   context.fillStyle = theme.accent;
-  context.fillRect(Math.round(x) - 1, 3, 2, height - 6);
+  context.fillRect(x - 1, 3, 2, height - 6);
   context.beginPath();
-  context.arc(Math.round(x), middle, 4.5, 0, Math.PI * 2);
+  context.arc(x, middle, 4.5, 0, Math.PI * 2);
   context.fill();
 }
 
@@ -124,12 +139,17 @@ function drawWaits(
   middle: number,
 ): void {
   context.fillStyle = theme.wait;
-  let last = -1;
+  let [from, to] = [-1, -1];
   for (const event of waits(model)) {
     const x = Math.floor(INSET + event * scale);
-    if (x !== last) context.fillRect(x, middle - 3, 1, 6);
-    last = x;
+    if (x < to) continue;
+    if (x > to) {
+      context.fillRect(from, middle - 3, to - from, 6);
+      from = x;
+    }
+    to = x + 1;
   }
+  context.fillRect(from, middle - 3, to - from, 6);
 }
 
 function drawFindings(

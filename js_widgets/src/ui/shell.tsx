@@ -2,22 +2,26 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { fileName } from "../model/text";
 import { commands, runCommand, showPanel } from "./commands";
 import { keepFocus } from "./focus";
 import { isTyping } from "./keys";
+import { oncePerFrame } from "./later";
 import { Layout } from "./layout";
+import { canRecordMore, recordMore } from "./live";
 import { showLine } from "./moves";
 import { Overlays } from "./overlays";
 import { Scrubber } from "./scrubber";
-import { type App, TICK } from "./store";
+import type { App } from "./store";
 import { Toolbar } from "./toolbar";
+import { meaning, WORDS } from "./words";
 
 export function Shell({ app }: { app: App }): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
   const focused = useSignal(false);
   useLayoutEffect(() => keepFocus(root.current!, focused), []);
+  const repeated = useMemo(oncePerFrame, []);
   const key = (event: KeyboardEvent) => {
     if (event.defaultPrevented) return;
     if (isTyping(event)) {
@@ -29,7 +33,8 @@ export function Shell({ app }: { app: App }): JSX.Element {
     if (!command) return;
     event.preventDefault();
     event.stopPropagation();
-    runCommand(app, command.id);
+    if (event.repeat) repeated(() => runCommand(app, command.id));
+    else runCommand(app, command.id);
   };
   return (
     <div
@@ -111,7 +116,7 @@ function Now({ app }: { app: App }): JSX.Element {
           {fileName(loc.file)}:{loc.line}
         </button>
       )}
-      <span class="pd-muted pd-second" title={TICK}>
+      <span class="pd-muted pd-second" title={WORDS.tick}>
         tick {model.tickOf(event)}
       </span>
       <Elsewhere app={app} thread={thread} />
@@ -134,6 +139,23 @@ function Elsewhere({ app, thread }: { app: App; thread: number }): JSX.Element |
   );
 }
 
+/** A recording that was cut can be continued; one that goes on can be stopped. */
+function More({ app }: { app: App }): JSX.Element | null {
+  const at = app.recording.value;
+  if (at === null && !canRecordMore(app)) return null;
+  return (
+    <button
+      type="button"
+      class="pd-link"
+      data-pd="more"
+      title="The launch had not ended when the recording stopped. C at the end records more, too."
+      onClick={() => void recordMore(app)}
+    >
+      {at === null ? "cut here: record more" : `recording ${at} · stop`}
+    </button>
+  );
+}
+
 function Status({ app, focused }: { app: App; focused: boolean }): JSX.Element {
   const { model } = app;
   const launch = model.launches[app.launch.value];
@@ -143,13 +165,26 @@ function Status({ app, focused }: { app: App; focused: boolean }): JSX.Element {
       <span class="pd-grow pd-ellipsis" role="status" data-pd="notice">
         {app.notice.value}
       </span>
+      <More app={app} />
       {!focused && <span aria-hidden="true">click, then → steps; ? lists all keys</span>}
       {left ? (
-        <span title="Larger values were left out of this page">{left} values not included</span>
+        <span
+          title={
+            app.host
+              ? "Larger values stayed in the kernel; they are asked for when they are looked at."
+              : "Larger values were left out of this page: to_html(path, values_bytes=…) takes more along."
+          }
+        >
+          {left} values {app.host ? "in the kernel" : "not included"}
+        </span>
       ) : null}
       {launch && (
-        <span class="pd-second pd-ellipsis">
-          {launch.name} · {launch.backend} · {launch.outcome.kind}
+        <span
+          class="pd-second pd-ellipsis"
+          title={`${meaning(launch.backend)} ${launch.chip}: ${WORDS["as on …"]}`.trim()}
+        >
+          {launch.name} · {launch.backend}
+          {launch.chip && ` as on ${launch.chip}`} · {launch.outcome.kind}
         </span>
       )}
       <span>{app.host ? "live" : "recorded"}</span>

@@ -73,9 +73,6 @@ const DEFAULTS: ViewState = {
 
 type Focus = { thread: number; block: number; launch: number; buffer: number };
 
-/** What a tick is, for tooltips. */
-export const TICK = "How many events this thread had before this one: its own clock";
-
 export class App {
   readonly runs: Signal<readonly Run[]>;
   readonly run: Signal<number>;
@@ -105,9 +102,12 @@ export class App {
   } | null> = signal(null);
   /** What the kernel found about where a value came from. */
   readonly origin: Signal<Json> = signal(null);
+  /** How far the kernel is in recording more, null while it does not. */
+  readonly recording: Signal<string | null> = signal(null);
   /** Name of the open overlay (help, breakpoints, origin), or null. */
   readonly overlay: Signal<string | null> = signal(null);
-  readonly host: Host | undefined;
+  private readonly given: Host | undefined;
+  private readonly left = signal(false);
   private readonly slices = new Map<string, Signal<Json>>();
   private readonly rest: Json;
   private wanted: { number: number; cursor: number } | null = null;
@@ -128,7 +128,7 @@ export class App {
     this.breakpoints = signal(given.breakpoints);
     this.theme = signal(theme);
     this.notice = signal("");
-    this.host = host?.live === false ? undefined : host;
+    this.given = host?.live === false ? undefined : host;
     this.rest = state;
     this.currentModel = computed(() => {
       const runs = this.runs.value;
@@ -136,6 +136,19 @@ export class App {
     });
     // Nothing said: look at the thread that acts first, or next.
     if (state.thread === undefined && model.count) this.focusOn(Math.max(this.cursor.value - 1, 0));
+  }
+
+  /** Who can be asked; undefined in a static page, and once the kernel has ended. */
+  get host(): Host | undefined {
+    return this.left.value ? undefined : this.given;
+  }
+
+  /** The kernel has ended: what the page holds stays. */
+  leave(): void {
+    if (!this.given || this.left.value) return;
+    this.left.value = true;
+    this.recording.value = null;
+    this.notice.value = "The kernel has ended: this page shows what it holds.";
   }
 
   private readonly currentModel: ReadonlySignal<Model>;

@@ -9,6 +9,7 @@ import { leaveTo } from "./focus";
 import { Icon } from "./icons";
 import { keyText } from "./keys";
 import type { App } from "./store";
+import { WORDS } from "./words";
 
 /** Buttons by group; a group with a level disappears first where room is short. */
 const GROUPS: readonly [level: string, ids: readonly string[]][] = [
@@ -166,7 +167,7 @@ function Position({ app }: { app: App }): JSX.Element {
       />
       <span class="pd-muted">
         of #{grouped(model.count - 1)}
-        <span class="pd-second" title="Turns that the scheduler has given to threads">
+        <span class="pd-second" title={WORDS.step}>
           {" "}
           · step {grouped(step)}
         </span>

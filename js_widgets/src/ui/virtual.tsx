@@ -7,10 +7,17 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { clamp } from "./store";
 
 const MOST_PIXELS = 8_000_000;
 const OVERSCAN = 6;
+/** Rows of a long list are placed in groups: scrolling by a few moves one element, not each of them. */
+const GROUP = 128;
+/** A list up to this long keeps rows that are scrolled out of view. */
+const KEEPS = 1000;
+/** More rows than are in view and these are taken out again. */
+const MOST_KEPT = 160;
 
 export interface VirtualListProps {
   readonly count: number;
@@ -32,19 +39,50 @@ export interface VirtualListProps {
   readonly header?: ComponentChildren;
 }
 
+interface View {
+  readonly top: number;
+  readonly left: number;
+  readonly height: number;
+  /** Height of the header. */
+  readonly head: number;
+}
+
 export function VirtualList(props: VirtualListProps): JSX.Element {
   const { count, rowHeight, reveal = -1 } = props;
   const box = useRef<HTMLDivElement>(null);
-  const view = useSignal({ top: 0, height: 400 });
+  const header = useRef<HTMLDivElement>(null);
+  const frame = useRef(0);
+  const view = useSignal<View>({ top: 0, left: 0, height: 400, head: 0 });
+  const exact = useRef({ total: -1, top: -1, from: 0 });
   const total = count * rowHeight;
   const pixels = Math.min(total, MOST_PIXELS);
+  /** How far the list is scrolled in its own pixels. */
+  const offset = ({ top, height }: View): number => {
+    if (total <= pixels) return top;
+    // A pixel of a long list is many of its own: the place of a revealed row is known better.
+    const { current: known } = exact;
+    if (top === known.top && total === known.total) return known.from;
+    return (top / Math.max(pixels - height, 1)) * (total - height);
+  };
+  const measure = () => {
+    const { scrollTop: top, scrollLeft: left, clientHeight: height } = box.current!;
+    const head = header.current?.offsetHeight ?? 0;
+    const now = view.peek();
+    if (top !== now.top || left !== now.left || height !== now.height || head !== now.head)
+      view.value = { top, left, height, head };
+  };
+  const scroll = (top: number) => {
+    view.value = { ...view.peek(), top, left: 0 };
+    // Scrolling lays the page out: once, when all of it has changed.
+    cancelAnimationFrame(frame.current);
+    frame.current = requestAnimationFrame(() => {
+      box.current?.scrollTo(0, top);
+      measure();
+    });
+  };
 
   useLayoutEffect(() => {
     const element = box.current!;
-    const measure = () => {
-      const next = { top: element.scrollTop, height: element.clientHeight };
-      if (next.top !== view.value.top || next.height !== view.value.height) view.value = next;
-    };
     measure();
     const observer = new ResizeObserver(measure);
     observer.observe(element);
@@ -52,38 +90,50 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     return () => {
       observer.disconnect();
       element.removeEventListener("scroll", measure);
+      cancelAnimationFrame(frame.current);
     };
   }, []);
 
-  useEffect(() => {
-    const element = box.current!;
-    if (reveal < 0 || reveal >= count || !element.clientHeight) return;
-    element.scrollLeft = 0;
-    const at = reveal * rowHeight - offset(element.scrollTop, element.clientHeight, total, pixels);
-    const margin = Math.min(rowHeight * 2, element.clientHeight / 4);
-    const below = Math.min(rowHeight * (props.below ?? 2), element.clientHeight / 2);
-    if (at >= margin && at + rowHeight <= element.clientHeight - below) return;
-    const near = at > -element.clientHeight / 2 && at < element.clientHeight * 1.5;
-    const to = near
+  useLayoutEffect(() => {
+    // What was measured last: asking the element lays the page out once more.
+    const { height, head, left } = view.peek();
+    if (reveal < 0 || reveal >= count || !height) return;
+    const at = reveal * rowHeight - offset(view.peek());
+    const margin = Math.min(rowHeight * 2, height / 4);
+    const below = Math.min(rowHeight * (props.below ?? 2), height / 2);
+    if (at >= margin && at + rowHeight <= height - below) {
+      if (left) scroll(view.peek().top);
+      return;
+    }
+    const near = at > -height / 2 && at < height * 1.5;
+    const from = near
       ? at < margin
         ? reveal * rowHeight - margin
-        : reveal * rowHeight + rowHeight + below - element.clientHeight
-      : reveal * rowHeight - element.clientHeight / 2;
-    element.scrollTop =
-      (to / Math.max(total - element.clientHeight, 1)) * Math.max(pixels - element.clientHeight, 1);
+        : reveal * rowHeight + rowHeight + below - height
+      : reveal * rowHeight - height / 2;
+    const scaled = (from / Math.max(total - height, 1)) * Math.max(pixels - height, 1);
+    const top = clamp(Math.round(scaled), 0, Math.max(pixels + head - height, 0));
+    exact.current = { total, top, from: clamp(from, 0, Math.max(total + head - height, 0)) };
+    scroll(top);
   }, [reveal, props.revealKey, count]);
 
   const { top, height } = view.value;
-  const from = offset(top, height, total, pixels);
+  const from = offset(view.value);
   const first = Math.max(Math.floor(from / rowHeight) - OVERSCAN, 0);
   const last = Math.min(Math.ceil((from + height) / rowHeight) + OVERSCAN, count);
+  const isLong = total > pixels;
+  const group = isLong ? Math.floor(first / GROUP) * GROUP : 0;
+  // Rows that move by a transform are neither laid out nor painted again.
+  const shift = isLong ? Math.round(group * rowHeight - from + top) : 0;
+  const kept = useRef<readonly number[]>([]);
+  kept.current = shown(count <= KEEPS ? kept.current : [], first, last, count);
   const rows: JSX.Element[] = [];
-  for (let row = first; row < last; row++) {
+  for (const row of kept.current) {
     rows.push(
       <div
         key={row}
         class="pd-vrow"
-        style={{ height: `${rowHeight}px`, top: `${row * rowHeight - from + top}px` }}
+        style={{ height: `${rowHeight}px`, top: `${(row - group) * rowHeight}px` }}
       >
         {props.render(row)}
       </div>,
@@ -100,16 +150,25 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
       tabIndex={props.tabIndex ?? 0}
       onKeyDown={props.onKeyDown}
     >
-      {props.header && <div class="pd-vheader">{props.header}</div>}
+      {props.header && (
+        <div class="pd-vheader" ref={header}>
+          {props.header}
+        </div>
+      )}
       <div class="pd-vspace" style={{ height: `${pixels}px` }}>
-        {rows}
+        <div class="pd-vrows" style={{ transform: shift ? `translateY(${shift}px)` : undefined }}>
+          {rows}
+        </div>
       </div>
     </div>
   );
 }
 
-/** How far the list is scrolled in its own pixels. */
-function offset(top: number, height: number, total: number, pixels: number): number {
-  if (total <= pixels) return top;
-  return (top / Math.max(pixels - height, 1)) * (total - height);
+/** The rows in view, and of those that were shown before the ones that may stay; sorted. */
+function shown(before: readonly number[], first: number, last: number, count: number): number[] {
+  const around = MOST_KEPT / 2;
+  const stays = (row: number) => row < count && row >= first - around && row < last + around;
+  const above = before.filter((row) => row < first && stays(row));
+  const below = before.filter((row) => row >= last && stays(row));
+  return [...above, ...Array.from({ length: last - first }, (_, i) => first + i), ...below];
 }

@@ -5,7 +5,7 @@ import { liveHost } from "../../src/host/anywidget";
 import type { WidgetModel } from "../../src/host/model";
 import widget from "../../src/widget";
 import "../app";
-import { bytesOf } from "../golden";
+import { bytesOf, partOf } from "../golden";
 
 // biome-ignore lint/suspicious/noExplicitAny: messages are JSON
 type Any = any;
@@ -104,6 +104,62 @@ describe("the widget", () => {
     stop = undefined;
     expect(model.listeners).toBe(0);
     expect(root.childElementCount).toBe(0);
+  });
+
+  it("shows a recording that grows, asking only for what it adds, and can stop it", async () => {
+    const model = new FakeModel();
+    let recorded = false;
+    const parts = [0, 1].map((n) => new DataView(partOf("random_1", n).buffer));
+    model.answer = ({ id, type, have }) => {
+      if (type === "more") return [{ id, ok: true, recording: true }, []];
+      if (type !== "bundle") return null;
+      const facts = have === 7 ? { bundle: 8, base: 7 } : { bundle: 7 };
+      recorded ||= have === 7;
+      return [{ id, ok: true, live: true, ...facts }, [parts[have === 7 ? 1 : 0]]];
+    };
+    model.set("view_state", { cursor: 1e9 });
+    const el = document.createElement("div");
+    document.body.append(el);
+    stop = widget.render({ model, el });
+    const root = el.shadowRoot!;
+    const position = () => root.querySelector<HTMLInputElement>('[data-pd="position"]')?.value;
+    for (let i = 0; i < 50 && !position(); i++) await settle();
+    const [end, more] = [position(), '[data-pd="more"]'];
+    expect(root.querySelector(more)).toBeNull(); // cut by slicing, not by a limit
+    model.fire("msg:custom", { type: "recording", done: 3, of: 9 }, []);
+    await settle();
+    expect(root.querySelector(more)?.textContent).toContain("3 of 9 grid points");
+    root.querySelector<HTMLElement>(more)!.click();
+    await settle();
+    expect(model.sent.at(-1)).toMatchObject({ type: "more", stop: true });
+    model.fire("msg:custom", { type: "grown", run: 0 }, []);
+    for (let i = 0; i < 50 && root.querySelector(more); i++) await settle();
+    expect(recorded).toBe(true);
+    expect(model.sent.filter((one) => one.type === "bundle").map((one) => one.have)).toEqual([
+      0, 7,
+    ]);
+    expect(position()).toBe(end);
+    root.querySelector<HTMLElement>('[data-pd="last"]')?.click();
+    await settle();
+    expect(position()).not.toBe(end);
+  });
+
+  it("shows what it holds once the kernel has ended, and only then", async () => {
+    const { model, root } = await shown(true);
+    const status = () => root.querySelector(".pd-status")?.textContent;
+    const answer = model.answer;
+    model.answer = ({ id }) => [{ id, error: "no such thing" }, []];
+    model.fire("comm_live_update"); // a connection that came back: somebody answers
+    await settle();
+    expect(status()).toContain("live");
+    model.answer = answer;
+    model.fire("comm:close");
+    await settle();
+    expect(status()).toContain("recorded");
+    expect(status()).toContain("The kernel has ended");
+    root.querySelector<HTMLElement>('[data-pd="step"]')!.click();
+    await settle();
+    expect(root.querySelector<HTMLInputElement>('[data-pd="position"]')?.value).toBe("#0");
   });
 
   it("offers nothing live where no session stands behind it", async () => {

@@ -7,6 +7,21 @@ import { compile, extents, parseBox, where } from "../../src/model/query";
 import type { Model } from "../../src/model/trace";
 import { modelOf } from "../golden";
 
+describe("threads", () => {
+  it("are found by the names under which they are shown", async () => {
+    const model = await modelOf("hopper_matmul");
+    const { threads } = model;
+    for (let t = 0; t < threads.count; t++) {
+      const [found] = where(model, compile(model, `thread="${threads.name(t)}"`));
+      expect(found ?? -1).toBe(model.eventsOfThread(t)[0] ?? -1);
+    }
+    const all = where(model, compile(model, 'thread="warpgroup 0"'));
+    expect([...where(model, compile(model, 'thread="wg 0"'))]).toEqual([...all]);
+    expect(all.length).toBeGreaterThan(0);
+    expect(() => compile(model, 'thread="warpgroup 99"')).toThrow("thread");
+  });
+});
+
 describe("literals", () => {
   it("are Python's", () => {
     expect(

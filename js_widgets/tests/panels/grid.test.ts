@@ -183,8 +183,15 @@ describe("the states of blocks", () => {
   test("only a refusal that stops JAX makes blocks abort", async () => {
     const model = await modelOf("deadlock");
     const [deadlock] = model.findings;
-    const hang = { ...deadlock, code: "PD320", refusal: true, events: [], severity: "info" };
-    (model.findings as unknown[]).push(hang);
+    const hang = {
+      ...deadlock,
+      name: "hang",
+      code: "PD320",
+      refusal: true,
+      events: [],
+      severity: "info",
+    };
+    (model.findings as unknown[]).push(hang, { ...deadlock, name: "race", severity: "error" });
     model.blocks.worst.fill(4);
     expect(Math.max(...factsOf(model, 0).worst)).toBe(3);
     const other = await modelOf("deadlock");
@@ -193,18 +200,30 @@ describe("the states of blocks", () => {
     expect(Math.max(...factsOf(other, 0).worst)).toBe(4);
   });
 
-  test("a deadlocked block is faulty only from its finding on", async () => {
+  test("a deadlocked block waits, and at the end for ever; it is not faulty", async () => {
     const model = await modelOf("deadlock");
     const facts = factsOf(model, 0);
     const states = Array.from(
       { length: model.count + 1 },
       (_, cursor) => statesAt(model, facts, cursor)[0],
     );
-    expect(states.at(-1)).toBe(STATE.fault);
+    expect(states.at(-1)).toBe(STATE.stuck);
     expect(states).toContain(STATE.running);
-    const turns = states.indexOf(STATE.fault);
-    expect(states.slice(0, turns)).not.toContain(STATE.fault);
-    expect(new Set(states.slice(turns))).toEqual(new Set([STATE.fault]));
+    expect(states).not.toContain(STATE.fault);
+    const turns = states.indexOf(STATE.stuck);
+    expect(new Set(states.slice(turns))).toEqual(new Set([STATE.stuck]));
+  });
+
+  test("another fault of a deadlocked block still shows from its event on", async () => {
+    const model = await modelOf("deadlock");
+    const [deadlock] = model.findings;
+    const event = model.blocks.first[0] + 2;
+    const race = { ...deadlock, name: "race", severity: "error", events: [event] };
+    (model.findings as unknown[]).push(race);
+    const facts = factsOf(model, 0);
+    expect(statesAt(model, facts, event)[0]).not.toBe(STATE.fault);
+    expect(statesAt(model, facts, event + 1)[0]).toBe(STATE.fault);
+    expect(statesAt(model, facts, model.count)[0]).toBe(STATE.fault);
   });
 });
 

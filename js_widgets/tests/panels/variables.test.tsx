@@ -87,13 +87,25 @@ describe("the panel", () => {
   });
 
   it("falls back to the trace where the kernel is gone", async () => {
+    let error: Error = new Error("no answer from the kernel");
     const request = vi.fn(async () => {
-      throw new Error("no answer from the kernel");
+      throw error;
     });
     page = await pageOf("elementwise", { cursor: 8 }, { request } as Host);
     await page.click('[data-pd-tab="variables"]');
     await new Promise((resolve) => setTimeout(resolve, 150));
-    expect(page.text(".pd-variables")).toContain("no answer from the kernel");
+    expect(page.text("[data-pd=why]")).toContain("No answer from the kernel. Below is what");
     expect(page.text(".pd-variables")).toContain("Values");
+    const hint = { hint: "session.attach(fn, *args)" };
+    error = Object.assign(new Error("`k` came from a file"), hint);
+    await page.press("ArrowRight");
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    expect(page.text("[data-pd=why]")).toContain("To see them: session.attach(fn, *args).");
+  });
+
+  it("says in a page without a kernel how to get the other variables", async () => {
+    page = await pageOf("elementwise", { cursor: 8 });
+    await page.click('[data-pd-tab="variables"]');
+    expect(page.text("[data-pd=missing]")).toContain("session.attach(fn, *args)");
   });
 });

@@ -30,6 +30,23 @@ describe("moving", () => {
     expect(page.text('[data-pd="notice"]')).toMatch(/^No later event of /);
   });
 
+  it("counts every repeat of a held key and draws once a frame", async () => {
+    page = await pageOf("past_the_end", { cursor: 3 });
+    const now = page.root.querySelector('[data-pd="now"]')!;
+    const seen: (string | null)[] = [];
+    const observer = new MutationObserver(() => seen.push(now.textContent));
+    observer.observe(now, { subtree: true, childList: true, characterData: true });
+    const held = { key: "ArrowRight", bubbles: true, composed: true, repeat: true };
+    for (let i = 0; i < 5; i++)
+      page.root.querySelector(".pd-frame")!.dispatchEvent(new KeyboardEvent("keydown", held));
+    await page.settle();
+    await page.settle();
+    observer.disconnect();
+    expect(page.app.cursor.value).toBe(8);
+    expect(seen).toHaveLength(1);
+    expect(seen[0]).toContain(page.app.model.what(7));
+  });
+
   it("takes a typed position, and refuses what is none", async () => {
     page = await pageOf("past_the_end");
     const field = page.root.querySelector<HTMLInputElement>('[data-pd="position"]')!;
@@ -123,6 +140,29 @@ describe("the keys", () => {
     tab.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
     await page.settle();
     expect(focused(page).className).toBe("pd-frame");
+  });
+
+  it("go back to the frame after a choice from a list", async () => {
+    page = await pageOf("past_the_end", { cursor: 3 });
+    const list = page.root.querySelector<HTMLSelectElement>("select")!;
+    const say = (event: Event) => list.dispatchEvent(event);
+    list.focus();
+    say(new KeyboardEvent("keydown", { key: "ArrowDown", bubbles: true, composed: true }));
+    say(new Event("change", { bubbles: true }));
+    expect(focused(page)).toBe(list); // by keys the choice may go on
+    say(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, composed: true }));
+    expect(focused(page).className).toBe("pd-frame");
+    list.focus();
+    say(new Event("pointerdown", { bubbles: true }));
+    say(new Event("change", { bubbles: true }));
+    expect(focused(page).className).toBe("pd-frame");
+  });
+
+  it("are listed with what the words mean", async () => {
+    page = await pageOf("hopper_matmul");
+    await page.press("?");
+    expect(page.text(".pd-words")).toContain("its own clock");
+    expect(page.root.querySelector(".pd-status")?.textContent).toContain("as on");
   });
 });
 

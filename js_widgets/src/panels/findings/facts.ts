@@ -1,5 +1,7 @@
 /** The details of a finding in words: known ones only, for a bare number explains nothing. Pure. */
 
+import { grouped } from "../../model/text";
+
 type Details = Readonly<Record<string, unknown>>;
 type Write = (value: unknown, details: Details) => string;
 
@@ -25,7 +27,7 @@ function runs(value: unknown): string {
 }
 
 const text: Write = (value) => (typeof value === "string" ? value : "");
-const whole: Write = (value) => (typeof value === "number" ? value.toLocaleString("en-US") : "");
+const whole: Write = (value) => (typeof value === "number" ? grouped(value) : "");
 const tuple: Write = (value) =>
   isNumbers(value) ? `(${value.join(", ")}${value.length === 1 ? "," : ""})` : "";
 const event: Write = (value) => (typeof value === "number" && value >= 0 ? `#${value}` : "");

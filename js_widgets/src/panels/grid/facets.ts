@@ -35,10 +35,11 @@ export function siblings(launches: readonly Launch[], launch: number): number[] 
   const one = launches[launch];
   const same = (other: Launch) =>
     other.kernel === one.kernel &&
+    other.mesh.length === 0 &&
     String(other.blockShape) === String(one.blockShape) &&
     JSON.stringify(other.axes) === JSON.stringify(one.axes);
   const devices = Object.values(one.axes).reduce((n, size) => n * size, 1);
-  if (devices < 2) return [launch];
+  if (devices < 2 || one.mesh.length > 0) return [launch];
   // A mesh is launched device by device: the group that holds this launch begins at a multiple.
   const run = launches.filter(same).map((other) => other.number);
   const first = Math.floor(run.indexOf(launch) / devices) * devices;

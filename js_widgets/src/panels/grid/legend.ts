@@ -29,6 +29,7 @@ const STATE_TEXT: Record<(typeof STATES)[number], string> = {
   warning: "warning",
   fault: "faulty",
   abort: "would abort",
+  stuck: "waiting for ever (deadlock)",
 };
 
 /** The name of a state code. */
@@ -46,6 +47,7 @@ export function stateLooks(theme: Theme): (Look | undefined)[] {
     { color: theme.warning, mark: "!" },
     { color: theme.error, pattern: "falling", mark: "!" },
     { color: theme.abort, pattern: "cross", mark: "⊘" },
+    { color: theme.wait, pattern: "rising", mark: "‖" },
   ];
   looks[UNRECORDED] = { color: theme.line, hollow: true, mark: "×" };
   return looks;

@@ -14,6 +14,7 @@ export const STATES = [
   "warning",
   "fault",
   "abort",
+  "stuck",
 ] as const;
 export const STATE = {
   idle: 0,
@@ -23,12 +24,16 @@ export const STATE = {
   warning: 4,
   fault: 5,
   abort: 6,
+  /** Waiting when the launch had ended with a deadlock. */
+  stuck: 7,
 } as const;
 export const UNRECORDED = 255;
 
 const NEVER = 2 ** 52;
 const WARNING = 2;
 const ABORT = 4;
+/** It is shown by the blocks that wait for ever, which need not be faulty themselves. */
+const DEADLOCK = "deadlock";
 const RANKS = ["info", "warning", "error"];
 
 /** The blocks of one launch: rows of the blocks table by linear number. */
@@ -91,12 +96,13 @@ function gather(model: Model, launch: number): BlockFacts {
   return { launch, count, first, last, over, worst, faulty, workers, cores };
 }
 
-/** Only a refusal that stops JAX aborts a block; one that is just good to know does not. */
+/** Only a refusal that stops JAX aborts a block; a deadlock is where blocks wait, not a fault of theirs. */
 function correctAborts(model: Model, launch: number, worst: Uint8Array): void {
   const found = new Uint8Array(worst.length);
-  const { firstEvent, lastEvent } = model.launches[launch];
+  const { firstEvent, lastEvent, outcome } = model.launches[launch];
+  const stuck = outcome.kind === DEADLOCK;
   for (const one of model.findings) {
-    if (one.launch !== launch) continue;
+    if (one.launch !== launch || (stuck && one.name === DEADLOCK)) continue;
     const stops = one.refusal && one.severity !== "info";
     const level = stops ? ABORT : RANKS.indexOf(one.severity) + 1;
     if (stops && !one.events.length)
@@ -108,7 +114,7 @@ function correctAborts(model: Model, launch: number, worst: Uint8Array): void {
       if (block >= 0) found[block] = Math.max(found[block], level);
   }
   for (let block = 0; block < worst.length; block++)
-    if (worst[block] >= ABORT) worst[block] = found[block];
+    if (worst[block] >= ABORT || stuck) worst[block] = found[block];
 }
 
 /** A core works on one grid point until it enters another, whatever it still writes back later. */
@@ -155,7 +161,8 @@ function faultsOf(
   );
   const { firstEvent, lastEvent } = model.launches[launch];
   for (const finding of model.findings) {
-    if (finding.launch !== launch || finding.severity === "info") continue;
+    const silent = finding.severity === "info" || finding.name === DEADLOCK;
+    if (finding.launch !== launch || silent) continue;
     for (const event of finding.events) {
       const block = event >= firstEvent && event < lastEvent ? model.events.block[event] : -1;
       if (block >= 0) found[block] = Math.min(found[block], event);
@@ -167,6 +174,7 @@ function faultsOf(
 /** The state of every block when `cursor` events have happened. */
 export function statesAt(model: Model, facts: BlockFacts, cursor: number): Uint8Array {
   const states = new Uint8Array(facts.count);
+  const { outcome } = model.launches[facts.launch];
   for (let block = 0; block < facts.count; block++) {
     const first = facts.first[block];
     if (first < 0) states[block] = UNRECORDED;
@@ -174,8 +182,10 @@ export function statesAt(model: Model, facts: BlockFacts, cursor: number): Uint8
     else if (cursor > facts.faulty[block] && facts.worst[block] >= WARNING) {
       const worst = facts.worst[block];
       states[block] = worst >= ABORT ? STATE.abort : worst > WARNING ? STATE.fault : STATE.warning;
-    } else if (isAsleep(model, facts, block, cursor)) states[block] = STATE.waiting;
-    else states[block] = cursor > facts.over[block] ? STATE.finished : STATE.running;
+    } else if (isAsleep(model, facts, block, cursor)) {
+      const forEver = outcome.kind === DEADLOCK && cursor > facts.last[block];
+      states[block] = forEver ? STATE.stuck : STATE.waiting;
+    } else states[block] = cursor > facts.over[block] ? STATE.finished : STATE.running;
   }
   return states;
 }

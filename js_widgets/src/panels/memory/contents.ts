@@ -7,7 +7,7 @@ import type { Model } from "../../model/trace";
 import { count, type Numbers } from "../../model/values";
 import { Kind } from "../../schema.gen";
 import { type Range, rangeOf } from "../drawing/scales";
-import { finite } from "./heat";
+import { finite, type Survey, survey } from "./heat";
 
 /** Elements whose value is another one than at the cursor before. */
 export interface Change {
@@ -60,6 +60,17 @@ export class Differences {
     }
     return { elements, total };
   }
+}
+
+const surveys = new WeakMap<Model, Map<number, Survey>>();
+
+/** The survey of what never changes. */
+export function surveyOfConstant(model: Model, memory: Memory): Survey {
+  const known = surveys.get(model) ?? new Map<number, Survey>();
+  surveys.set(model, known);
+  const found = known.get(memory.buffer) ?? survey(memory);
+  known.set(memory.buffer, found);
+  return found;
 }
 
 const ranges = new WeakMap<Model, Map<number, Range>>();

@@ -8,22 +8,34 @@ interface Declaration {
   readonly params?: { readonly transforms?: readonly unknown[] };
 }
 
-const kept = new WeakMap<Model, Map<number, Physical | null>>();
+interface Kept {
+  readonly ofBuffer: Map<number, Physical | null>;
+  /** Every block has buffers of the same few layouts. */
+  readonly ofText: Map<string, Physical | null>;
+}
+
+const kept = new WeakMap<Model, Kept>();
 
 /** The physical layout of a buffer; null where it has none of its own, or one we do not understand. */
 export function layoutOf(model: Model, buffer: number): Physical | null {
-  const known = kept.get(model) ?? new Map<number, Physical | null>();
+  const known = kept.get(model) ?? { ofBuffer: new Map(), ofText: new Map() };
   kept.set(model, known);
-  let found = known.get(buffer);
+  let found = known.ofBuffer.get(buffer);
   if (found === undefined) {
     const transforms = transformsOf(model, buffer);
-    const layout = transforms && parseTransforms(transforms);
-    found = layout
-      ? physicalOf(model.buffers.shape(buffer), bitsOf(model.buffers.dtype(buffer)), layout)
-      : null;
-    known.set(buffer, found);
+    const text = transforms ? `${transforms.join()} ${model.buffers.type(buffer)}` : "";
+    found = known.ofText.get(text);
+    if (found === undefined) found = transforms ? made(model, buffer, transforms) : null;
+    known.ofText.set(text, found);
+    known.ofBuffer.set(buffer, found);
   }
   return found;
+}
+
+function made(model: Model, buffer: number, transforms: readonly string[]): Physical | null {
+  const { buffers } = model;
+  const layout = parseTransforms(transforms);
+  return layout ? physicalOf(buffers.shape(buffer), bitsOf(buffers.dtype(buffer)), layout) : null;
 }
 
 /** The transforms of a buffer's declaration as text, or null. */

@@ -116,7 +116,9 @@ export function codes(
   const rows = Math.max(Math.min(part.rows, Math.floor(most.height)), 1);
   const columns = Math.max(Math.min(part.columns, Math.floor(most.width)), 1);
   const out = new Uint8Array(rows * columns).fill(CODE.outside);
-  const code = coder(contents, range);
+  const { values, initialized, recorded } = contents;
+  const factor = (STEPS - 1) / (range.high - range.low);
+  const plain = Number.isFinite(factor) && factor > 0;
   const across = Int32Array.from({ length: part.columns }, (_, c) =>
     Math.floor((c * columns) / part.columns),
   );
@@ -128,35 +130,21 @@ export function codes(
     for (let c = 0; c < part.columns; c += skip, place += columnStride * skip) {
       const cell = target + across[c];
       if (place >= limit) break;
-      const at = slice.base + place;
-      const found = code(order ? order[at] : at);
+      const at = order ? order[slice.base + place] : slice.base + place;
       const shown = out[cell];
-      if (shown === CODE.outside || (found >= STEPS && found > shown)) out[cell] = found;
+      const value = values[at];
+      // Nearly all are plain numbers, of which the first one of a cell is shown.
+      if (initialized[at] !== 0 && recorded[at] !== 0 && value - value === 0) {
+        if (shown !== CODE.outside) continue;
+        const step = plain ? (value - range.low) * factor + 0.5 : stepOf(value, range);
+        out[cell] = step < 0 ? 0 : step >= STEPS ? STEPS - 1 : step | 0;
+        continue;
+      }
+      const found = codeOf(contents, at, range);
+      if (shown === CODE.outside || found > shown) out[cell] = found;
     }
   }
   return { codes: out, rows, columns };
-}
-
-/** The same as `codeOf`, made fast for many elements. */
-function coder(
-  { values, initialized, recorded }: Contents,
-  range: Range,
-): (element: number) => number {
-  const factor = (STEPS - 1) / (range.high - range.low);
-  const plain = Number.isFinite(factor) && factor > 0;
-  const { low } = range;
-  return (element) => {
-    if (initialized[element] === 0) return CODE.unset;
-    if (recorded[element] === 0) return CODE.missing;
-    const value = values[element];
-    if (value - value === 0) {
-      if (!plain) return stepOf(value, range);
-      const step = (value - low) * factor + 0.5;
-      return step < 0 ? 0 : step >= STEPS ? STEPS - 1 : step | 0;
-    }
-    if (Number.isNaN(value)) return CODE.nan;
-    return value > 0 ? CODE.plus : CODE.minus;
-  };
 }
 
 export interface Inks {

@@ -1,6 +1,6 @@
 /** Below the heat map: what the colors mean, and the element under the pointer; all of it in words, too. */
 
-import { plural } from "../../model/text";
+import { grouped, plural } from "../../model/text";
 import { formatNumber } from "../../model/values";
 import { Ramp, Swatch } from "../drawing/swatch";
 import type { MemoryView } from "./view";
@@ -47,7 +47,7 @@ export function Legend({ view }: { view: MemoryView }) {
         n > 0 ? (
           <span class="pd-legend-key" key={name}>
             <Swatch {...look} />
-            {`${n === survey.total ? "all" : `${survey.exact ? "" : "about "}${n.toLocaleString("en-US")}`} ${name}`}
+            {`${n === survey.total ? "all" : `${survey.exact ? "" : "about "}${grouped(n)}`} ${name}`}
           </span>
         ) : null,
       )}
@@ -74,7 +74,7 @@ export function Element({ view, place }: { view: MemoryView; place: readonly num
       <span class="pd-mono pd-ellipsis">{`= ${view.name(place)}`}</span>
       {event >= 0 ? (
         <button type="button" class="pd-link pd-ellipsis" onClick={() => app.jump(event)}>
-          {`written by #${event.toLocaleString("en-US")}, ${app.model.threads.name(app.model.events.thread[event])}${where ? `, ${where}` : ""}`}
+          {`written by #${grouped(event)}, ${app.model.threads.name(app.model.events.thread[event])}${where ? `, ${where}` : ""}`}
         </button>
       ) : (
         <span class="pd-muted pd-ellipsis">not written so far</span>

@@ -1,7 +1,6 @@
 /** The buffers: name, type, place, size, and when each lives. */
 
-import { computed } from "@preact/signals";
-import { useMemo } from "preact/hooks";
+import { useComputed } from "@preact/signals";
 import { bytesText } from "../../model/text";
 import { VirtualList } from "../../ui/virtual";
 import type { MemoryView } from "./view";
@@ -22,23 +21,26 @@ function listed(view: MemoryView): Int32Array {
   return Int32Array.from(found);
 }
 
+type State = "before" | "now" | "after";
+
 /** Whether a buffer has been born and has not ended. */
-function lives(view: MemoryView, buffer: number): "before" | "now" | "after" {
+function lives(view: MemoryView, buffer: number, cursor: number): State {
   const { alloc, free } = view.app.model.buffers;
-  const cursor = view.app.cursor.value;
   if (alloc[buffer] >= 0 && cursor <= alloc[buffer]) return "before";
   return free[buffer] >= 0 && cursor > free[buffer] ? "after" : "now";
 }
 
 export function BufferList({ view }: { view: MemoryView }) {
   const { app } = view;
-  const rows = useMemo(() => computed(() => listed(view)), [view]);
-  const selected = computed(() => rows.value.indexOf(view.buffer.value)).value;
+  const rows = useComputed(() => listed(view));
+  const selected = rows.value.indexOf(view.buffer.value);
+  const { every } = view.settings.value;
+  const range = useComputed(() => rangeOf(view)).value;
+  const cursor = app.cursor.value;
+  const at = (Math.round((part(range, cursor) * LIFE_STEPS) / 100) * 100) / LIFE_STEPS;
   const select = (row: number) => {
     const buffer = rows.value[Math.min(Math.max(row, 0), rows.value.length - 1)];
-    if (buffer === undefined) return;
-    app.focus({ buffer });
-    app.notice.value = `${app.model.buffers.name(buffer)}, ${app.model.buffers.type(buffer)}`;
+    if (buffer !== undefined) pick(view, buffer);
   };
   const key = (event: KeyboardEvent) => {
     const by: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 };
@@ -64,11 +66,20 @@ export function BufferList({ view }: { view: MemoryView }) {
           view={view}
           buffer={rows.value[i]}
           selected={i === selected}
-          onPick={() => select(i)}
+          state={lives(view, rows.value[i], cursor)}
+          every={every}
+          range={range}
+          at={at}
         />
       )}
     />
   );
+}
+
+function pick(view: MemoryView, buffer: number): void {
+  const { app } = view;
+  app.focus({ buffer });
+  app.notice.value = `${app.model.buffers.name(buffer)}, ${app.model.buffers.type(buffer)}`;
 }
 
 function jumpToBirth(view: MemoryView, buffer: number): void {
@@ -81,18 +92,22 @@ interface RowProps {
   readonly view: MemoryView;
   readonly buffer: number;
   readonly selected: boolean;
-  readonly onPick: () => void;
+  readonly state: State;
+  /** Whether buffers of all blocks are listed. */
+  readonly every: boolean;
+  readonly range: Range;
+  /** Where the cursor is in the range, in percent. */
+  readonly at: number;
 }
 
-function Row({ view, buffer, selected, onPick }: RowProps) {
+/** A row with the same properties as before is not rendered again: few rows change with a step. */
+function Row({ view, buffer, selected, state, every, range, at }: RowProps) {
   const { buffers } = view.app.model;
-  const state = lives(view, buffer);
   const words = {
     before: "not allocated yet (italics)",
     now: "alive",
     after: "freed (struck through)",
   }[state];
-  const every = view.settings.value.every && buffers.block[buffer] >= 0;
   const title = `${buffers.name(buffer)}: ${buffers.type(buffer)} in ${buffers.space(buffer)}, ${bytesText(buffers.bytes(buffer))} of ${buffers.owner(buffer)}; ${words}`;
   return (
     <div
@@ -101,43 +116,62 @@ function Row({ view, buffer, selected, onPick }: RowProps) {
       aria-selected={selected}
       aria-label={title}
       title={title}
-      onClick={onPick}
+      onClick={() => pick(view, buffer)}
       onDblClick={() => jumpToBirth(view, buffer)}
     >
       <span class="pd-mono pd-ellipsis pd-buffer-name">
         {buffers.name(buffer)}
-        {every && <span class="pd-muted"> {buffers.owner(buffer).replace("block ", "")}</span>}
+        {every && buffers.block[buffer] >= 0 && (
+          <span class="pd-muted"> {buffers.owner(buffer).replace("block ", "")}</span>
+        )}
       </span>
       <span class="pd-ellipsis pd-muted pd-buffer-type">{buffers.type(buffer)}</span>
       <span class="pd-ellipsis pd-muted pd-buffer-space">{buffers.space(buffer)}</span>
       <span class="pd-muted pd-buffer-bytes">{bytesText(buffers.bytes(buffer))}</span>
-      <Life view={view} buffer={buffer} />
+      <Life view={view} buffer={buffer} range={range} at={at} />
     </div>
   );
 }
 
+interface Range {
+  readonly first: number;
+  readonly last: number;
+}
+
 /** The events of the selected block, or of the launch where all blocks are listed. */
-function rangeOf(view: MemoryView, launch: number): { first: number; last: number } {
+function rangeOf(view: MemoryView): Range {
   const { app } = view;
+  const launch = app.launch.value;
   const row = view.settings.value.every ? -1 : app.model.blockRow(launch, app.block.value);
   const { firstEvent, lastEvent } = app.model.launches[launch];
   if (row < 0) return { first: firstEvent, last: lastEvent };
   return { first: app.model.blocks.first[row], last: app.model.blocks.last[row] };
 }
 
+/** Where an event is in a range, in percent. */
+function part({ first, last }: Range, event: number): number {
+  return Math.min(Math.max(((event - first) / Math.max(last - first, 1)) * 100, 0), 100);
+}
+
+/** As fine as the bar has half pixels. */
+const LIFE_STEPS = 112;
+
+interface LifeProps {
+  readonly view: MemoryView;
+  readonly buffer: number;
+  readonly range: Range;
+  readonly at: number;
+}
+
 /** A bar from birth to end along the events of the block or launch, with the cursor. */
-function Life({ view, buffer }: { view: MemoryView; buffer: number }) {
-  const { app } = view;
-  const { alloc, free, launch } = app.model.buffers;
-  const { first, last } = rangeOf(view, launch[buffer]);
-  const part = (event: number) =>
-    Math.min(Math.max(((event - first) / Math.max(last - first, 1)) * 100, 0), 100);
-  const from = alloc[buffer] >= 0 ? part(alloc[buffer]) : 0;
-  const to = free[buffer] >= 0 ? part(free[buffer]) : 100;
+function Life({ view, buffer, range, at }: LifeProps) {
+  const { alloc, free } = view.app.model.buffers;
+  const from = alloc[buffer] >= 0 ? part(range, alloc[buffer]) : 0;
+  const to = free[buffer] >= 0 ? part(range, free[buffer]) : 100;
   return (
     <span class="pd-life" aria-hidden="true">
       <span style={{ left: `${from}%`, width: `max(2px, ${to - from}%)` }} />
-      <i style={{ left: `${part(app.cursor.value)}%` }} />
+      <i style={{ left: `${at}%` }} />
     </span>
   );
 }

@@ -1,13 +1,16 @@
 /** The memory panel: the buffers, the values of one, and how much memory lives when. */
 
-import { useMemo, useRef } from "preact/hooks";
+import { useEffect, useMemo, useRef } from "preact/hooks";
 import { grouped } from "../../model/text";
 import { count } from "../../model/values";
 import { runCommand } from "../../ui/commands";
+import { whileIdle } from "../../ui/later";
 import type { App } from "../../ui/store";
+import { meaning } from "../../ui/words";
 import { CopyButton } from "../drawing/copy";
 import { useSize } from "../drawing/size";
 import type { Panel } from "../panel";
+import { Axes } from "./axes";
 import { layoutOf } from "./declared";
 import { BufferList } from "./list";
 import { SyncValues } from "./syncview";
@@ -19,6 +22,7 @@ const WIDE = 640;
 
 function Memory({ app }: { app: App }) {
   const view = useMemo(() => new MemoryView(app), [app]);
+  useEffect(() => whileIdle(view.ahead()), [view, app.model]);
   const root = useRef<HTMLDivElement>(null);
   const wide = useSize(root).value.width >= WIDE;
   const { view: chosen } = view.settings.value;
@@ -85,16 +89,40 @@ function Tabs({ view, wide, shown }: { view: MemoryView; wide: boolean; shown: S
 function Buffer({ view }: { view: MemoryView }) {
   const { app } = view;
   const buffer = view.buffer.value;
-  if (buffer < 0)
-    return (
-      <div class="pd-empty">
-        No buffer is selected: choose one, or step to an event that touches one.
-      </div>
-    );
-  if (app.model.buffers.isSync(buffer)) return <SyncValues view={view} />;
-  if (view.isHuge) return <Huge view={view} buffer={buffer} />;
-  if (!view.sheet.value) return <div class="pd-empty">Too many accesses to count here.</div>;
-  return <Values view={view} />;
+  const sync = buffer >= 0 && app.model.buffers.isSync(buffer);
+  const counted = !view.covered.value && view.sheet.value !== null;
+  // Steps go to and fro between barriers and values: what was made once stays in the page.
+  const made = useRef({ sync: false, values: false });
+  made.current.sync ||= sync;
+  made.current.values ||= counted;
+  return (
+    <>
+      {made.current.values && (
+        <div class={`pd-memory-kept ${counted ? "" : "pd-covered"}`}>
+          <Values view={view} />
+        </div>
+      )}
+      {made.current.sync && (
+        <div class={`pd-memory-kept ${sync ? "" : "pd-covered"}`}>
+          <SyncValues view={view} />
+        </div>
+      )}
+      {!sync && !counted && <Instead view={view} />}
+    </>
+  );
+}
+
+/** What is said where nothing can be drawn. */
+function Instead({ view }: { view: MemoryView }) {
+  const buffer = view.buffer.value;
+  if (buffer >= 0 && view.isHuge) return <Huge view={view} buffer={buffer} />;
+  return (
+    <div class="pd-empty">
+      {buffer < 0
+        ? "No buffer is selected: choose one, or step to an event that touches one."
+        : "Too many accesses to count here."}
+    </div>
+  );
 }
 
 function Huge({ view, buffer }: { view: MemoryView; buffer: number }) {
@@ -119,6 +147,7 @@ function ValueControls({ view }: { view: MemoryView }) {
   const { buffers } = app.model;
   const now = settings.value;
   const sync = buffers.isSync(buffer);
+  const layout = layoutOf(app.model, buffer);
   return (
     <>
       <button
@@ -130,43 +159,40 @@ function ValueControls({ view }: { view: MemoryView }) {
       >
         pin
       </button>
-      {!sync && (
-        <>
-          <select
-            class="pd-select"
-            aria-label="What the colors show"
-            value={now.show}
-            onChange={(event) => view.set({ show: event.currentTarget.value as Show })}
-          >
-            <option value="values">values</option>
-            <option value="reads">times read</option>
-            <option value="writes">times written</option>
-            <option value="blocks">blocks that touch</option>
-          </select>
-          {now.show === "values" && (
-            <select
-              class="pd-select"
-              aria-label="Range of the colors"
-              value={now.range}
-              onChange={(event) => view.set({ range: event.currentTarget.value as "all" | "now" })}
-            >
-              <option value="all">scale: all time</option>
-              <option value="now">scale: now</option>
-            </select>
-          )}
-          {layoutOf(app.model, buffer) && (
-            <button
-              type="button"
-              class="pd-button"
-              aria-pressed={now.physical}
-              title={`Where elements lie in memory: ${layoutOf(app.model, buffer)?.text}`}
-              onClick={() => view.set({ physical: !now.physical })}
-            >
-              physical
-            </button>
-          )}
-        </>
+      <select
+        class="pd-select"
+        aria-label="What the colors show"
+        hidden={sync}
+        value={now.show}
+        onChange={(event) => view.set({ show: event.currentTarget.value as Show })}
+      >
+        <option value="values">values</option>
+        <option value="reads">times read</option>
+        <option value="writes">times written</option>
+        <option value="blocks">blocks that touch</option>
+      </select>
+      {now.show === "values" && (
+        <select
+          class="pd-select"
+          aria-label="Range of the colors"
+          hidden={sync}
+          value={now.range}
+          onChange={(event) => view.set({ range: event.currentTarget.value as "all" | "now" })}
+        >
+          <option value="all">scale: all time</option>
+          <option value="now">scale: now</option>
+        </select>
       )}
+      <button
+        type="button"
+        class="pd-button"
+        hidden={sync || !layout}
+        aria-pressed={now.physical}
+        title={`Where elements lie in memory: ${layout?.text ?? "in order"}`}
+        onClick={() => view.set({ physical: !now.physical })}
+      >
+        physical
+      </button>
     </>
   );
 }
@@ -176,89 +202,21 @@ function About({ view }: { view: MemoryView }) {
   const { buffers } = view.app.model;
   const buffer = view.buffer.value;
   const text = `${buffers.type(buffer)} in ${buffers.space(buffer)} of ${buffers.owner(buffer)}`;
+  const about = meaning(buffers.space(buffer));
   return (
     <div class="pd-bar">
       <strong class="pd-mono pd-ellipsis pd-buffer-title" title={buffers.name(buffer)}>
         {buffers.name(buffer)}
       </strong>
-      <span class="pd-muted pd-ellipsis" title={text}>
+      <span class="pd-muted pd-ellipsis" title={about ? `${text}\n${about}` : text}>
         {text}
       </span>
       {view.physical.value ? (
         <span class="pd-muted pd-ellipsis">{`drawn as it lies in memory: ${view.physical.value.text}`}</span>
       ) : (
-        <Axes view={view} />
+        <Axes view={view} shape={buffers.shape(buffer)} />
       )}
     </div>
-  );
-}
-
-/** Which dimensions are drawn, and the indices of the others. */
-function Axes({ view }: { view: MemoryView }) {
-  const shape = view.app.model.buffers.shape(view.buffer.value);
-  const slice = view.slice.value;
-  const wide = shape.filter((size) => size > 1).length;
-  if (shape.length < 3 || (wide < 3 && view.settings.value.axes === null)) return null;
-  const pick = (x: number, y: number) => view.set({ axes: [x, y] });
-  return (
-    <>
-      <DimensionSelect
-        name="↓"
-        shape={shape}
-        value={slice.y}
-        onPick={(to) => pick(to === slice.x ? slice.y : slice.x, to)}
-      />
-      <DimensionSelect
-        name="→"
-        shape={shape}
-        value={slice.x}
-        onPick={(to) => pick(to, to === slice.y ? slice.x : slice.y)}
-      />
-      {shape.map((size, d) =>
-        d === slice.x || d === slice.y || size < 2 ? null : (
-          <label class="pd-muted pd-slider" key={d}>
-            {`dim ${d}: ${slice.fixed[d]}`}
-            <input
-              type="range"
-              min={0}
-              max={size - 1}
-              value={slice.fixed[d]}
-              aria-label={`index of dimension ${d}`}
-              onInput={(event) => {
-                const next = [...slice.fixed];
-                next[d] = Number(event.currentTarget.value);
-                view.set({ slice: next });
-              }}
-            />
-          </label>
-        ),
-      )}
-    </>
-  );
-}
-
-interface DimensionProps {
-  readonly name: string;
-  readonly shape: readonly number[];
-  readonly value: number;
-  readonly onPick: (dimension: number) => void;
-}
-
-function DimensionSelect({ name, shape, value, onPick }: DimensionProps) {
-  return (
-    <label class="pd-muted">
-      {name}{" "}
-      <select
-        class="pd-select"
-        aria-label={name === "→" ? "dimension along x" : "dimension along y"}
-        value={String(value)}
-        onChange={(event) => onPick(Number(event.currentTarget.value))}
-      >
-        {shape.map((size, d) => (
-          <option key={d} value={String(d)}>{`dim ${d} (${size})`}</option>
-        ))}
-      </select>
-    </label>
   );
 }
 

@@ -43,14 +43,32 @@ export function physicalOf(
   const tiled = tiledShape(shape, layout.tiling);
   if (!tiled) return null;
   const total = shape.reduce((n, size) => n * size, 1);
-  const inTiles = tiledOrder(shape, layout.tiling, total);
-  const logical = new Int32Array(total);
-  for (let at = 0; at < total; at++) logical[swizzled(at, bits, layout.swizzle)] = inTiles[at];
+  let logical: Int32Array | undefined;
   const row = layout.tiling.at(-1) ?? shape.at(-1) ?? 1;
   const parts = [];
   if (layout.tiling.length > 0) parts.push(`tiles of ${layout.tiling.join(" × ")}`);
   if (layout.swizzle > CHUNK) parts.push(`swizzle ${layout.swizzle}`);
-  return { shape: [total / row, row], logical, text: parts.join(", ") };
+  return {
+    shape: [total / row, row],
+    text: parts.join(", "),
+    // Mostly only the text is asked for.
+    get logical() {
+      logical ??= orderOf(shape, bits, layout, total);
+      return logical;
+    },
+  };
+}
+
+function orderOf(
+  shape: readonly number[],
+  bits: number,
+  layout: Layout,
+  total: number,
+): Int32Array {
+  const inTiles = tiledOrder(shape, layout.tiling, total);
+  const found = new Int32Array(total);
+  for (let at = 0; at < total; at++) found[swizzled(at, bits, layout.swizzle)] = inTiles[at];
+  return found;
 }
 
 function tiledShape(shape: readonly number[], tiling: readonly number[]): number[] | null {

@@ -1,6 +1,8 @@
 /** Barriers and semaphores at the cursor: phase, arrivals, units, who waits. */
 
-import { plural } from "../../model/text";
+import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
+import { grouped, plural } from "../../model/text";
 import { isBarrier } from "../../model/values";
 import { VirtualList } from "../../ui/virtual";
 import { placeOf } from "./slice";
@@ -9,12 +11,15 @@ import type { MemoryView } from "./view";
 
 const ROW = 30;
 
-export function SyncValues({ view }: { view: MemoryView }) {
+export function SyncValues({ view }: { view: MemoryView }): JSX.Element {
   const { app } = view;
   const buffer = view.buffer.value;
+  const shown = useRef<JSX.Element | null>(null);
+  // Hidden behind a heat map: it stays as it was.
+  if (shown.current && !(buffer >= 0 && app.model.buffers.isSync(buffer))) return shown.current;
   const states = syncAt(app.model, buffer, app.cursor.value);
   const current = app.model.bufferOf(Math.max(app.event, 0)) === buffer ? app.event : -1;
-  return (
+  shown.current = (
     <VirtualList
       count={states.length}
       rowHeight={ROW}
@@ -24,6 +29,7 @@ export function SyncValues({ view }: { view: MemoryView }) {
       )}
     />
   );
+  return shown.current;
 }
 
 interface RowProps {
@@ -74,7 +80,7 @@ function Row({ view, buffer, element, state, current }: RowProps) {
           class="pd-link pd-quiet pd-muted pd-ellipsis"
           onClick={() => app.jump(state.last)}
         >
-          {`last: #${state.last.toLocaleString("en-US")} ${app.model.what(state.last)}`}
+          {`last: #${grouped(state.last)} ${app.model.what(state.last)}`}
         </button>
       )}
     </div>

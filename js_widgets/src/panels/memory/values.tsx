@@ -1,6 +1,7 @@
 /** The selected buffer as a heat map, with the element under the pointer and who wrote it. */
 
 import { effect, untracked } from "@preact/signals";
+import type { JSX } from "preact";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { Canvas } from "../../ui/canvas";
 import { frame } from "../drawing/patterns";
@@ -24,12 +25,13 @@ import type { MemoryView } from "./view";
 type Context = CanvasRenderingContext2D;
 const REST = 150; // ms
 
-export function Values({ view }: { view: MemoryView }) {
+export function Values({ view }: { view: MemoryView }): JSX.Element {
   const { app } = view;
   const box = useRef({ width: 1, height: 1 });
   const draw = useCallback(
     (context: Context, width: number, height: number) => {
       box.current = { width, height };
+      if (view.covered.value) return;
       paintSheet(context, view, plotOf(view.slice.value, { width, height }, view.zoom.value));
     },
     [view],
@@ -38,6 +40,7 @@ export function Values({ view }: { view: MemoryView }) {
     // Another buffer is shown whole; the cursor may ask for another slice of this one.
     let [buffer, cursor] = [view.buffer.peek(), -1];
     return effect(() => {
+      if (view.covered.value) return;
       if (view.buffer.value !== buffer) view.zoom.value = FITTED;
       buffer = view.buffer.value;
       if (app.cursor.value !== cursor) untracked(() => view.followAccess());
@@ -49,7 +52,8 @@ export function Values({ view }: { view: MemoryView }) {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const stop = effect(() => {
       clearTimeout(timer);
-      if (view.sheet.value?.survey.missing) timer = setTimeout(() => view.fetchMissing(), REST);
+      if (!view.covered.value && view.sheet.value?.survey.missing)
+        timer = setTimeout(() => view.fetchMissing(), REST);
     });
     return () => {
       clearTimeout(timer);
@@ -57,14 +61,17 @@ export function Values({ view }: { view: MemoryView }) {
     };
   }, [view]);
   const hands = useMemo(() => gestures(view, box), [view]);
+  const shown = useRef<JSX.Element | null>(null);
+  if (view.covered.value && shown.current) return shown.current;
   const place = view.hover.value ?? app.element.value;
-  return (
+  shown.current = (
     <>
       <Canvas label={label(view)} draw={draw} cursor="crosshair" {...hands} />
       <Legend view={view} />
       <Element view={view} place={place?.length === rank(view) ? place : null} />
     </>
   );
+  return shown.current;
 }
 
 function rank(view: MemoryView): number {

@@ -11,7 +11,7 @@ import { Kind } from "../../schema.gen";
 import type { App } from "../../ui/store";
 import { Recent } from "../drawing/recent";
 import { rangeOf } from "../drawing/scales";
-import { Differences, rangeOverTime, type Tally } from "./contents";
+import { Differences, rangeOverTime, surveyOfConstant, type Tally } from "./contents";
 import { layoutOf } from "./declared";
 import { type Survey, survey } from "./heat";
 import { Pixels } from "./heatpaint";
@@ -49,6 +49,8 @@ const START: Settings = {
 
 const HUGE = 1 << 24;
 const MOST_FETCHED = 1 << 22;
+/** Elements of arguments that are looked at before they are asked for. */
+const MOST_AHEAD = 1 << 22;
 
 export class MemoryView {
   readonly settings: Signal<Settings>;
@@ -58,6 +60,8 @@ export class MemoryView {
   readonly physical: ReadonlySignal<Physical | null>;
   readonly position: ReadonlySignal<Int32Array | null>;
   readonly slice: ReadonlySignal<Slice>;
+  /** Whether something else is shown instead of the heat map: a barrier, a question, nothing. */
+  readonly covered: ReadonlySignal<boolean>;
   readonly sheet: ReadonlySignal<SheetData | null>;
   private readonly differences = new Differences();
 
@@ -81,15 +85,23 @@ export class MemoryView {
     });
     const show = computed(() => this.settings.value.show);
     const range = computed(() => this.settings.value.range);
-    this.sheet = computed(() => this.contents(show.value, range.value));
+    this.covered = computed(() => {
+      const buffer = this.buffer.value;
+      return buffer < 0 || app.model.buffers.isSync(buffer) || this.isHuge;
+    });
+    // What is covered stays as it is, and so does what is drawn of it.
+    let last: SheetData | null = null;
+    this.sheet = computed(() => {
+      if (!this.covered.value) last = this.contents(show.value, range.value);
+      return last;
+    });
   }
 
-  /** What the heat map shows of the selected buffer; null for barriers and without a buffer. */
+  /** What the heat map shows of the selected buffer; null where counting would take too long. */
   private contents(show: Show, range: Settings["range"]): SheetData | null {
     const { model } = this.app;
     const cursor = this.app.cursor.value;
     const buffer = this.buffer.value;
-    if (buffer < 0 || model.buffers.isSync(buffer) || this.isHuge) return null;
     if (show !== "values") return counted(this.app, buffer, show, cursor);
     const memory = model.memory(buffer, cursor);
     if (!memory) return null;
@@ -97,10 +109,33 @@ export class MemoryView {
     const key = `${this.app.run.value} ${buffer} ${lowerBound(model.history(buffer)?.events ?? [], cursor)}`;
     const asked = this.fetched.value;
     if (asked?.key === key) return wholeSheet(this.app, asked.memory, range, `${key} asked`);
-    const found = this.surveys.of(key, () => survey(memory));
+    const constant = model.history(buffer)?.isConstant;
+    const found = constant
+      ? surveyOfConstant(model, memory)
+      : this.surveys.of(key, () => survey(memory));
     const colors =
       range === "all" ? rangeOverTime(model, memory.buffer) : rangeOf(found.low, found.high);
     return { memory, survey: found, range: colors, change, key };
+  }
+
+  /** What showing the arguments needs, in pieces: to be made while nobody waits. */
+  ahead(): (() => unknown)[] {
+    const { model } = this.app;
+    const { buffers } = model;
+    const found: (() => unknown)[] = [];
+    let left = MOST_AHEAD;
+    for (let b = 0; b < buffers.count && left > 0; b++) {
+      const size = count(buffers.shape(b));
+      if (buffers.initial[b] < 0 || size > left) continue;
+      left -= size;
+      const memory = () => model.memory(b, 0);
+      const looked = () => {
+        const there = model.history(b)?.isConstant && memory();
+        if (there) surveyOfConstant(model, there);
+      };
+      found.push(memory, () => rangeOverTime(model, buffers.root[b]), looked);
+    }
+    return found;
   }
 
   /** Contents that a kernel was asked for: nothing is missing in them. */

@@ -1,6 +1,6 @@
 /** The whole axis in a strip: how many threads run, wait and fly; drag to move the window. */
 
-import { computed } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { useCallback, useMemo, useRef } from "preact/hooks";
 import { Canvas, type Pointer } from "../../ui/canvas";
 import { box, frame as outline } from "../drawing/patterns";
@@ -21,6 +21,18 @@ export function Minimap({ view }: { view: ThreadsView }) {
     [app, view],
   );
   const findings = useMemo(() => computed(() => placesOfFindings(view)), [app, view]);
+  const across = useMemo(() => signal(1), []);
+  // In quarters of a pixel: most steps of a long run change nothing here.
+  const mark = useMemo(
+    () =>
+      computed(() => {
+        const axis = view.axis.value;
+        if (app.cursor.value < 1) return -1;
+        const place = axis.at(app.cursor.value - 1) + 0.5 - axis.low;
+        return Math.round((place / (axis.high - axis.low)) * across.value * 4) / 4;
+      }),
+    [app, view],
+  );
 
   const draw = useCallback(
     (context: CanvasRenderingContext2D, w: number, h: number) => {
@@ -29,9 +41,9 @@ export function Minimap({ view }: { view: ThreadsView }) {
       const theme = app.theme.value;
       const { counts: lists, most } = counts.value;
       const inks = [theme.run, theme.wait, theme.flight];
-      const across = Math.round(frame.width);
-      for (let x = 0; x < across; x++) {
-        const column = Math.min(Math.floor((x * COLUMNS) / across), COLUMNS - 1);
+      const end = Math.round(frame.width);
+      for (let x = 0; x < end; x++) {
+        const column = Math.min(Math.floor((x * COLUMNS) / end), COLUMNS - 1);
         let top = h;
         for (let kind = 0; kind < 3; kind++) {
           const high = most > 0 ? (lists[kind][column] / most) * (h - 2) : 0;
@@ -52,10 +64,8 @@ export function Minimap({ view }: { view: ThreadsView }) {
       for (const place of findings.value) {
         box(context, theme.error, frame.left + (place - axis.low) * scale - 1, 0, 2.5, 5);
       }
-      if (app.cursor.value > 0) {
-        const x = frame.left + (axis.at(app.cursor.value - 1) + 0.5 - axis.low) * scale;
-        box(context, theme.accent, x - 0.75, 0, 1.5, h);
-      }
+      across.value = frame.width;
+      if (mark.value >= 0) box(context, theme.accent, frame.left + mark.value - 0.75, 0, 1.5, h);
     },
     [app, view],
   );

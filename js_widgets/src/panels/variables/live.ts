@@ -18,6 +18,8 @@ export interface LiveAnswer {
   readonly thread: number;
   readonly variables: readonly LiveVariable[];
   readonly error: string;
+  /** What to do about the error, or "". */
+  readonly hint: string;
 }
 
 const DELAY = 80;
@@ -37,10 +39,10 @@ export function follow(app: App): { answer: Signal<LiveAnswer | null>; stop: () 
       try {
         const { content } = await host.request("variables", { thread, at, run });
         if (mine === asked)
-          answer.value = { at, thread, variables: content.variables ?? [], error: "" };
+          answer.value = { at, thread, variables: content.variables ?? [], error: "", hint: "" };
       } catch (error) {
-        if (mine === asked)
-          answer.value = { at, thread, variables: [], error: (error as Error).message };
+        const { message, hint = "" } = error as Error & { hint?: string };
+        if (mine === asked) answer.value = { at, thread, variables: [], error: message, hint };
       }
     }, DELAY);
   });

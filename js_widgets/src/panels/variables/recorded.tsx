@@ -8,6 +8,18 @@ import type { App } from "../../ui/store";
 import { Changed, Section } from "./section";
 import { preview, summary, type Variable, variables } from "./values";
 
+/** Where there is no kernel: how to get the other variables. */
+function Missing({ app }: { app: App }) {
+  if (app.host) return null;
+  return (
+    <p class="pd-muted" data-pd="missing">
+      All variables need a kernel: <code>session = pallas_debug.debug(fn, *args)</code>, or for a
+      saved trace <code>session = pallas_debug.debug(pallas_debug.load(path))</code> and{" "}
+      <code>session.attach(fn, *args)</code>; then <code>session</code> shows this viewer.
+    </p>
+  );
+}
+
 export function Recorded({ app, thread }: { app: App; thread: number }) {
   const found = useComputed(() => variables(app.model, app.thread.value, app.cursor.value));
   const last = app.model.lastOfThread(thread, app.cursor.value);
@@ -15,6 +27,7 @@ export function Recorded({ app, thread }: { app: App; thread: number }) {
     return (
       <Section title="Values">
         <p class="pd-muted">This thread has read and written nothing in this block yet.</p>
+        <Missing app={app} />
       </Section>
     );
   }
@@ -36,6 +49,7 @@ export function Recorded({ app, thread }: { app: App; thread: number }) {
           <Value key={one.name} app={app} one={one} changed={one.event === last} />
         ))}
       </div>
+      <Missing app={app} />
     </Section>
   );
 }

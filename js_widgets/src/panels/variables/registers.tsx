@@ -26,8 +26,9 @@ export function Live({ app }: { app: App }) {
   if (value?.error) {
     return (
       <>
-        <p class="pd-muted">
-          The kernel did not answer ({value.error}); this is what the trace holds.
+        <p class="pd-muted" data-pd="why">
+          {capital(value.error)}. {value.hint ? `To see them: ${value.hint}. ` : ""}Below is what
+          the trace holds.
         </p>
         <Recorded app={app} thread={app.thread.value} />
       </>
@@ -51,6 +52,10 @@ export function Live({ app }: { app: App }) {
       <Evaluate app={app} />
     </Section>
   );
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function LiveRow({ app, one }: { app: App; one: LiveVariable }) {
