@@ -14,12 +14,16 @@ from pallas_debug import errors
 from pallas_debug.cli import (
     check,
     codes,
+    completion,
     debug,
     demo,
     explain,
     export,
+    output,
     portability,
     run,
+    style,
+    version,
     view,
 )
 
@@ -34,6 +38,7 @@ COMMANDS = {
     "portability": portability,
     "view": view,
     "demo": demo,
+    "completion": completion,
 }
 
 EPILOG = """exit codes:
@@ -41,7 +46,7 @@ EPILOG = """exit codes:
   1  findings of severity error
   2  wrong usage, or no kernel was launched
   3  something that pallas_debug does not support, or a fault of its own
-  4  the script itself failed, and nothing was found in its kernels
+  4  the script or the file itself failed, and nothing was found in its kernels
   130  interrupted, and nothing was found until then
 """
 
@@ -54,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    top.add_argument("--version", action=version.Show, help="say which version this is")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
         text = (module.__doc__ or "").partition("\n")[0]
@@ -65,6 +71,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
+    style.make_legible(sys.stdout)
+    style.make_legible(sys.stderr)
     try:
         arguments, unknown = parser().parse_known_args(argv)
     except SystemExit as stop:  # argparse has printed the help or the fault
@@ -81,6 +89,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         KeyboardInterrupt,
     ) as error:  # Python's own exit code 1 would mean "findings"
         codes.show(error)
+        output.say_error(error, arguments)
         return codes.of_error(error)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
-import pallas_debug
 from pallas_debug import arguments as words
-from pallas_debug import errors, views
-from pallas_debug.cli import codes, output, script, target
+from pallas_debug import views
+from pallas_debug.cli import codes, output, target
 from pallas_debug.cli import run as run_command
 
 
@@ -27,37 +27,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Records the target, or loads it, and prints the findings."""
-    if target.is_trace(arguments.target):
-        output.refuse_words(arguments)
-        return _of_file(arguments)
-    path = target.script(arguments.target)
-    if path is not None:
-        output.warn_of_ours(arguments)
-        return run_command.recorded(
-            lambda: script.run(path, arguments.words),
-            arguments,
-            summary=False,
-            refusals=arguments.jax,
-        )
-    output.refuse_words(arguments)
-    try:
-        found = target.function(arguments.target)
-    except errors.PallasDebugError:
-        raise
-    except Exception as error:  # of the user's file
-        script.show(error)
-        return codes.SCRIPT_FAILED
-    return run_command.recorded(
-        lambda: script.ending(lambda: target.called(found)),
+    return target.run_or_load(
         arguments,
-        summary=False,
-        refusals=arguments.jax,
+        run=lambda start: run_command.recorded(
+            start, arguments, summary=False, refusals=arguments.jax
+        ),
+        load=lambda trace: _judged(trace, arguments),
     )
 
 
-def _of_file(arguments: argparse.Namespace) -> int:
+def _judged(trace: Any, arguments: argparse.Namespace) -> int:
     """Judges a saved trace."""
-    trace = pallas_debug.load(arguments.target)
     report = output.judged(trace, arguments)
     family = views.REFUSALS if arguments.jax else ""
     output.show(trace, report, arguments, summary=False, family=family)

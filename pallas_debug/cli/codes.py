@@ -7,6 +7,8 @@ import traceback
 from typing import Any
 
 from pallas_debug import errors, views
+from pallas_debug.cli import style
+from pallas_debug.views.facts import plain_loc
 
 CLEAN = 0
 FINDINGS = 1
@@ -54,6 +56,15 @@ def show(error: BaseException) -> None:
     if isinstance(error, KeyboardInterrupt):
         print("interrupted", file=sys.stderr)
     elif isinstance(error, errors.PallasDebugError):
-        print(error.render(), file=sys.stderr)
+        print(style.painted(error.render(), sys.stderr), file=sys.stderr)
     else:
         traceback.print_exception(error)
+
+
+def facts(error: BaseException) -> dict[str, Any]:
+    """An error as JSON, with the names that findings have."""
+    if isinstance(error, errors.PallasDebugError):
+        said = {"code": error.code, "message": error.message, "hint": error.next_step}
+        return said | {"loc": plain_loc(error.loc)}
+    message = f"{type(error).__name__}: {error}"
+    return {"code": "", "message": message, "hint": "", "loc": None}

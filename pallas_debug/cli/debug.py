@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pallas_debug
 from pallas_debug import arguments as words
 from pallas_debug import errors
-from pallas_debug.cli import codes, output, script, target
+from pallas_debug.cli import codes, script, target
 from pallas_debug.cli.prompt import Prompt
 
 
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a command of the prompt to begin with; may be given several times",
     )
     words.add_to(parser.add_argument)
+    parser.add_argument("--json", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("target", help=f"{target.WANTED}, or a saved trace")
     parser.add_argument(
         "words", nargs=argparse.REMAINDER, metavar="...", help="a script's arguments"
@@ -33,23 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Records the target, or loads it, and opens the prompt."""
-    target.refuse_missing(arguments.target)
-    if target.is_trace(arguments.target):
-        output.refuse_words(arguments)
-        session = pallas_debug.Session(pallas_debug.load(arguments.target))
-        return _prompt(session, arguments)
-    path = target.script(arguments.target)
-    if path is not None:
-        return _recorded(lambda: script.run(path, arguments.words), arguments)
-    output.refuse_words(arguments)
-    try:
-        found = target.function(arguments.target)
-    except errors.PallasDebugError:
-        raise
-    except Exception as error:  # of the user's file
-        script.show(error)
-        return codes.SCRIPT_FAILED
-    return _recorded(lambda: script.ending(lambda: target.called(found)), arguments)
+    if arguments.json:
+        raise errors.BadOption(
+            option="debug",
+            value="--json",
+            accepted="no `--json`: it is a prompt; `check --json` and `view --json` "
+            "say what was found and what was launched",
+        )
+    return target.run_or_load(
+        arguments,
+        run=lambda start: _recorded(start, arguments),
+        load=lambda trace: _prompt(pallas_debug.Session(trace), arguments),
+    )
 
 
 def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -> int:
@@ -59,13 +55,14 @@ def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -
     made = recording.__enter__()
 
     def opened(ending: script.Ending, is_main: bool = True) -> int:
-        error = ending.raised
+        error, stopped = ending.raised, None
         try:
             recording.__exit__(type(error) if error else None, error, None)
         except KeyboardInterrupt:  # JAX's own error says it once more, at length
             ending = script.INTERRUPTED
         except Exception as stop:  # what stopped it is said
             codes.show(stop)
+            stopped = stop
             ending = ending if error is None else script.STOPPED
         else:
             if error is not None:
@@ -73,7 +70,7 @@ def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -
         if ending.failed:
             print(ending, file=sys.stderr)
         if not made.trace.launches:
-            return _nothing(ending, arguments)
+            return _nothing(ending, arguments, stopped)
         return _prompt(pallas_debug.Session(made.trace, options=options), arguments)
 
     with script.reported_exit(opened):
@@ -81,8 +78,12 @@ def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -
     return opened(ending)
 
 
-def _nothing(ending: script.Ending, arguments: argparse.Namespace) -> int:
+def _nothing(
+    ending: script.Ending, arguments: argparse.Namespace, stopped: Exception | None
+) -> int:
     """The exit code where there is nothing to step through."""
+    if stopped is not None:
+        return codes.of_error(stopped)
     if ending.code == codes.INTERRUPTED:
         return codes.INTERRUPTED
     if ending.failed:

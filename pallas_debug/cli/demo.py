@@ -32,9 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Records the kernel, prints its story and its summary."""
     if arguments.list:
-        for entry in ENTRIES.values():
-            print(f"{entry.name:<18} {entry.title}")
-        return codes.CLEAN
+        return _listed(arguments)
     if arguments.name == SHIPPED:
         return _shipped(arguments)
     if arguments.name not in ENTRIES:
@@ -42,6 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
             option="name", value=arguments.name, accepted=(SHIPPED, *ENTRIES)
         )
     return _gallery(ENTRIES[arguments.name], arguments)
+
+
+def _listed(arguments: argparse.Namespace) -> int:
+    lines = [f"{entry.name:<18} {entry.title}" for entry in ENTRIES.values()]
+    known = [{"name": e.name, "title": e.title} for e in ENTRIES.values()]
+    output.say("\n".join(lines), {"kernels": known}, arguments)
+    return codes.CLEAN
 
 
 def _gallery(entry: Entry, arguments: argparse.Namespace) -> int:

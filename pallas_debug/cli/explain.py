@@ -7,11 +7,12 @@ import inspect
 from collections.abc import Iterator
 
 from pallas_debug import checks, errors
-from pallas_debug.cli import codes
+from pallas_debug.cli import codes, output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
+    output.add_json(parser)
     parser.add_argument(
         "code", nargs="?", help="a code (PD101) or a check's name (deadlock)"
     )
@@ -44,14 +45,20 @@ def run(arguments: argparse.Namespace) -> int:
     """Prints the documentation of a code, or the list of codes."""
     known = pages()
     if arguments.code is None:
-        for code, (name, page) in known.items():
-            head = page.partition("\n")[0].removeprefix(code).strip()
-            print(f"{code}  {head or name}")
+        listed = [_titled(code, *known[code]) for code in known]
+        lines = [f"{one['code']}  {one['title']}" for one in listed]
+        output.say("\n".join(lines), {"codes": listed}, arguments)
         return codes.CLEAN
     wanted = arguments.code
     by_name = {name: code for code, (name, _) in known.items()}
     code = by_name.get(wanted, wanted.upper())
     if code not in known:
         raise errors.UnknownEntry(noun="check", key=wanted, known=[*known, *by_name])
-    print(known[code][1])
+    name, page = known[code]
+    output.say(page, _titled(code, name, page) | {"page": page}, arguments)
     return codes.CLEAN
+
+
+def _titled(code: str, name: str, page: str) -> dict[str, str]:
+    head = page.partition("\n")[0].removeprefix(code).strip()
+    return {"code": code, "name": name, "title": head or name}

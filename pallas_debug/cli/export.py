@@ -7,11 +7,12 @@ import pathlib
 
 import pallas_debug
 from pallas_debug import errors, views
-from pallas_debug.cli import codes, target
+from pallas_debug.cli import codes, output, target
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
+    output.add_json(parser)
     parser.add_argument("trace", help="a file written by trace.save")
     parser.add_argument(
         "output",
@@ -31,5 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
     made = view.function(trace, pallas_debug.check(trace))
     data = made.encode() if isinstance(made, str) else made
     pathlib.Path(arguments.output).write_bytes(data)
-    print(f"{arguments.output}: {view.name}, {len(data):,} bytes")
+    said = {"path": arguments.output, "view": view.name, "bytes": len(data)}
+    output.say(f"{arguments.output}: {view.name}, {len(data):,} bytes", said, arguments)
     return codes.CLEAN

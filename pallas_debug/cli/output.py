@@ -11,13 +11,20 @@ from typing import Any
 import pallas_debug
 from pallas_debug import errors, views
 from pallas_debug.checks import suppression
+from pallas_debug.cli import codes, style
+from pallas_debug.views.facts import plain
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """The option that every command has."""
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object and nothing else"
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of output that several commands share."""
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object and nothing else"
-    )
+    add_json(parser)
     parser.add_argument("--save", metavar="PATH", help="write the trace to this file")
 
 
@@ -56,6 +63,11 @@ def judged(trace: Any, arguments: argparse.Namespace) -> Any:
         known = map(suppression.fingerprint, report.findings)
         report = suppression.without(report, known)
     return report
+
+
+def wants_json(arguments: argparse.Namespace) -> bool:
+    """Whether standard output is one JSON object."""
+    return arguments.json or getattr(arguments, "format", "text") == "json"
 
 
 def wants_data(arguments: argparse.Namespace) -> bool:
@@ -97,6 +109,20 @@ def script_output(arguments: argparse.Namespace) -> Any:
     return contextlib.nullcontext()
 
 
+def say(text: Any, facts: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Prints what a command has to say: text for a person, or the facts as JSON."""
+    if wants_json(arguments):
+        print(json.dumps(plain(facts), indent=1))
+    else:
+        print(style.painted(str(text), sys.stdout))
+
+
+def say_error(error: BaseException, arguments: argparse.Namespace) -> None:
+    """Says what ended a command to a program; a person has been told."""
+    if wants_json(arguments):
+        say("", {"error": codes.facts(error)}, arguments)
+
+
 def show(
     trace: Any,
     report: Any,
@@ -105,6 +131,7 @@ def show(
     summary: bool,
     family: str = "",
     ending: Any = None,
+    error: BaseException | None = None,
 ) -> None:
     """Prints a trace and its report as the arguments ask.
 
@@ -115,6 +142,7 @@ def show(
       summary: Whether to say what was launched, or only what was found.
       family: Show findings of this family of codes only.
       ending: How the script ended, if there was one.
+      error: What stopped the recording, if something did; only JSON says it here.
     """
     if getattr(arguments, "save", None):
         trace.save(arguments.save)
@@ -122,17 +150,20 @@ def show(
     if form in ("sarif", "github"):
         print(views.VIEWS.get(form).function(trace, report))
         return
-    if arguments.json or form == "json":
+    if wants_json(arguments):
         facts = views.facts(trace, report, family)
         if ending is not None:
             facts["script"] = {"how": ending.how, "code": ending.code} | (
                 {"error": ending.error} if ending.error else {}
             )
+        if error is not None:
+            facts["error"] = codes.facts(error)
         print(json.dumps(facts, indent=1))
         return
     if summary:
-        print(views.summary(trace, report, family))
+        text = views.summary(trace, report, family)
     else:
-        print(views.findings(report, family, trace))
+        text = views.findings(report, family, trace)
+    print(style.painted(text, sys.stdout))
     if ending is not None and (ending.failed or ending.how != "returned"):
         print(ending)

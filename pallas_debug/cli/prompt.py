@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import cmd
+import contextlib
 from collections.abc import Iterable
 
 from pallas_debug import Session, errors
-from pallas_debug.cli import codes
+from pallas_debug.cli import codes, style
 from pallas_debug.cli.prompt_commands import completions
+from pallas_debug.cli.prompt_history import remembered
 from pallas_debug.cli.prompt_table import ALIASES, COMMANDS, PDB, Quit
 
 INTRO = "`help` lists the commands; an empty line repeats the last one"
@@ -37,6 +39,10 @@ class Prompt(cmd.Cmd):
 
     def run(self) -> None:
         """Reads commands until the input or the user ends it; Ctrl-C does not."""
+        with remembered() if self.interactive else contextlib.nullcontext():
+            self._loop()
+
+    def _loop(self) -> None:
         while True:
             try:
                 self.cmdloop()
@@ -47,7 +53,7 @@ class Prompt(cmd.Cmd):
 
     def say(self, text: str) -> None:
         """Prints what a command says."""
-        print(text, file=self.stdout, flush=True)
+        print(style.painted(text, self.stdout), file=self.stdout, flush=True)
 
     def onecmd(self, line: str) -> bool:
         """Runs one line; whether that was the last one."""
@@ -98,7 +104,8 @@ class Prompt(cmd.Cmd):
 
     def completenames(self, text: str, *ignored: object) -> list[str]:
         """Names of commands that begin so."""
-        return sorted(name for name in COMMANDS if name.startswith(text))
+        begun = text.replace("-", "_")
+        return sorted(name for name in COMMANDS if name.startswith(begun))
 
     def completedefault(self, *ignored: object) -> list[str]:
         """What may follow a command: conditions, buffers, variables."""

@@ -70,6 +70,13 @@ for _name, _letters in (
     _move(_name, _letters)
 
 
+@command("record_more", "", "[EVENTS]")
+def record_more(prompt: Any, rest: str) -> str:
+    """Records on where the recording was cut by a limit or by Ctrl-C."""
+    count = integer("record_more", rest) if rest else None
+    return str(prompt.session.record_more(count))
+
+
 @command("jump", "j run_to", "EVENT")
 def jump(prompt: Any, rest: str) -> str:
     """To an event, by its number."""

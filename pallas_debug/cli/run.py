@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Runs the script to its end and prints the summary."""
     target.refuse_trace(arguments.target)
-    path = target.script(arguments.target)
+    path = target.script_path(arguments.target)
     if path is None:
         raise errors.BadOption(
             option="script", value=arguments.target, accepted="a Python file"
@@ -104,7 +104,13 @@ def _reported(
     family = views.REFUSALS if refusals else ""
     if trace.launches or output.wants_data(arguments):
         output.show(
-            trace, report, arguments, summary=summary, family=family, ending=ending
+            trace,
+            report,
+            arguments,
+            summary=summary,
+            family=family,
+            ending=ending,
+            error=stopped[0] if stopped else None,
         )
     elif ending.failed:
         print(f"{ending}; no kernel was launched")

@@ -1,7 +1,8 @@
-"""What a user may name: a script, `file.py:function`, or `module:function`."""
+"""What a user may name: a script, `file.py:function`, `module:function`, a trace."""
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import inspect
 import pathlib
@@ -12,12 +13,58 @@ from typing import Any
 
 import pallas_debug
 from pallas_debug import errors
+from pallas_debug.cli import codes, output, script
 
-WANTED = "script.py, file.py:function or module:function"
+FUNCTION = "file.py:function or module:function"
+WANTED = f"script.py, {FUNCTION}"
 SUFFIX = ".pldb"
 
 
-def script(text: str) -> pathlib.Path | None:
+def run_or_load(
+    arguments: argparse.Namespace,
+    *,
+    run: Callable[[Callable[[], script.Ending]], int],
+    load: Callable[[Any], int],
+) -> int:
+    """Finds out what the target is.
+
+    Args:
+      arguments: With `target` and `words`.
+      run: Gets what runs a script or a function and tells how it ended.
+      load: Gets the trace of a file.
+
+    Returns:
+      The exit code: that of what was called, or that the user's file failed.
+    """
+    text = arguments.target
+    refuse_missing(text)
+    if is_trace(text):
+        output.refuse_words(arguments)
+        return load(pallas_debug.load(text))
+    path = script_path(text)
+    if path is not None:
+        output.warn_of_ours(arguments)
+        return run(lambda: script.run(path, arguments.words))
+    output.refuse_words(arguments)
+    return with_function(arguments, lambda call: run(lambda: script.ending(call)))
+
+
+def with_function(
+    arguments: argparse.Namespace, run: Callable[[Callable[[], Any]], int]
+) -> int:
+    """Gives `run` what calls the target, unless the user's file failed already."""
+    try:
+        found = function(arguments.target)
+    except errors.PallasDebugError:
+        raise
+    except Exception as error:  # of the user's file
+        script.show(error)
+        output.say_error(error, arguments)
+        return codes.SCRIPT_FAILED
+    return run(lambda: called(found))
+
+
+def script_path(text: str) -> pathlib.Path | None:
     """The script that `text` names, None where it names a function."""
     path = pathlib.Path(text)
     if path.is_file():
@@ -65,11 +112,11 @@ def function(text: str) -> Callable[[], Any]:
     """The function that `text` names; it must be callable without arguments."""
     home, _, name = text.rpartition(":")
     if not home or not name.isidentifier():
-        raise errors.BadOption(option="target", value=text, accepted=WANTED)
+        raise errors.BadOption(option="target", value=text, accepted=FUNCTION)
     names = _names_of_file(home) if home.endswith(".py") else _names_of_module(home)
     if name not in names:
         known = [n for n, value in names.items() if inspect.isfunction(value)]
-        raise errors.BadOption(option="target", value=name, accepted=known or WANTED)
+        raise errors.BadOption(option="target", value=name, accepted=known or FUNCTION)
     found = names[name]
     if not callable(found) or _needs_arguments(found):
         raise errors.BadOption(
@@ -90,7 +137,7 @@ def called(found: Callable[[], Any]) -> Any:
 
 
 def _names_of_file(text: str) -> dict[str, Any]:
-    path = script(text)
+    path = script_path(text)
     assert path is not None, "a name with .py is a file or raised"
     sys.path.insert(0, str(path.parent))
     return runpy.run_path(str(path), run_name=path.stem)

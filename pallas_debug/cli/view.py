@@ -11,10 +11,8 @@ from pallas_debug.cli import codes, output, target
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("trace", help="a file written by trace.save")
-    parser.add_argument(
-        "--text", action="store_true", help="as text (what there is for now)"
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--text", action="store_true", help="as text, the default")
+    output.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -100,6 +100,7 @@ def test_every_command_of_the_session_is_there():
         "attach": "takes a function",
         "contents": "`memory`",
         "evaluate": "`print`",
+        "extend": "`record_more`",
         "follow": "for a viewer",
         "hit": "for a viewer",
         "judged": "`findings`",
@@ -312,6 +313,9 @@ def test_a_missing_trace_is_said_to_be_missing(monkeypatch, capsys):
 
 
 def test_a_trace_that_was_cut_short_says_so(script, monkeypatch, capsys):
-    code, out, _ = piped(monkeypatch, capsys, "q\n", "--max-events", "2", script)
+    said = "record_more 1\nrecord_more\nq\n"
+    code, out, _ = piped(monkeypatch, capsys, said, "--max-events", "2", script)
     assert code == 0
     assert "kernel, launch 0, was truncated" in out
+    assert "recorded 1 more events, truncated" in out
+    assert "more events, finished" in out
