@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from pallas_debug.gallery import doubling
 from pallas_debug.gallery.entry import Case, Entry
 
 TILE, LANES, STEPS = 8, 128, 4
@@ -54,11 +53,6 @@ def build(fixed: bool) -> Case:
     return launch, (jnp.arange(size, dtype=jnp.float32).reshape(-1, LANES),)
 
 
-def reference(x: Any) -> Any:
-    """Twice the input."""
-    return np.asarray(x) * 2
-
-
 ENTRY = Entry(
     name="early_dma",
     title="A tile is overwritten while a DMA still reads it",
@@ -66,5 +60,5 @@ ENTRY = Entry(
     backend="tpu",
     codes=("PD201",),
     build=build,
-    reference=reference,
+    reference=doubling.reference,
 )

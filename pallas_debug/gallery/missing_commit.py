@@ -10,17 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from pallas_debug.gallery import doubling
+from pallas_debug.gallery.doubling import TILE
 from pallas_debug.gallery.entry import Case, Entry
-
-TILE, BLOCKS = 128, 4
 
 
 def build(fixed: bool) -> Case:
     """Copies a tile in, doubles it in place, and copies it out."""
-    import jax
-    import jax.numpy as jnp
     from jax import lax
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import mosaic_gpu as plgpu
@@ -35,19 +31,7 @@ def build(fixed: bool) -> Case:
         plgpu.copy_smem_to_gmem(tile, o_ref.at[window])
         plgpu.wait_smem_to_gmem(0)
 
-    launch = plgpu.kernel(
-        double,
-        out_type=jax.ShapeDtypeStruct((BLOCKS * TILE,), jnp.float32),
-        grid=(BLOCKS,),
-        grid_names=("block",),
-        scratch_types=[plgpu.SMEM((TILE,), jnp.float32), plgpu.Barrier()],
-    )
-    return launch, (jnp.arange(BLOCKS * TILE, dtype=jnp.float32),)
-
-
-def reference(x: Any) -> Any:
-    """Twice the input."""
-    return np.asarray(x) * 2
+    return doubling.case(double)
 
 
 ENTRY = Entry(
@@ -57,5 +41,5 @@ ENTRY = Entry(
     backend="mosaic_gpu",
     codes=("PD203",),
     build=build,
-    reference=reference,
+    reference=doubling.reference,
 )

@@ -9,7 +9,7 @@ It forgets to, and after the second tile the producer waits for `free`, the cons
 
 from __future__ import annotations
 
-from pallas_debug.gallery import ring
+from pallas_debug.gallery import doubling, ring
 from pallas_debug.gallery.entry import Case, Entry
 
 
@@ -25,5 +25,5 @@ ENTRY = Entry(
     backend="mosaic_gpu",
     codes=("PD210",),
     build=build,
-    reference=ring.reference,
+    reference=doubling.reference,
 )

@@ -8,7 +8,7 @@ out is to arrive after the last read.
 
 from __future__ import annotations
 
-from pallas_debug.gallery import ring
+from pallas_debug.gallery import doubling, ring
 from pallas_debug.gallery.entry import Case, Entry
 
 
@@ -24,5 +24,5 @@ ENTRY = Entry(
     backend="mosaic_gpu",
     codes=("PD201",),
     build=build,
-    reference=ring.reference,
+    reference=doubling.reference,
 )

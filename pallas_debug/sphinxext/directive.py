@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import linecache
+import os
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx import addnodes
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 import pallas_debug
 from pallas_debug import errors, views
 from pallas_debug.views.page import HEIGHT, fragment
+
+logger = logging.getLogger(__name__)
+FORMATS = ("png", "pdf")  # what HTML shows without scripts, and what LaTeX takes
 
 
 def _panels(text: str) -> list[str]:
@@ -45,7 +51,7 @@ class PallasDebug(SphinxDirective):
     }
 
     def run(self) -> list[nodes.Node]:
-        """The nodes: code, viewer, fallback, caption."""
+        """The nodes: code, viewer or picture and text, caption."""
         if bool(self.arguments) == bool(self.content):
             raise self.error("pallas-debug takes a trace file or code, and one of them")
         try:
@@ -55,12 +61,17 @@ class PallasDebug(SphinxDirective):
                 trace,
                 report,
                 height=self.options.get("height", HEIGHT),
-                state=self._state(),
+                state=views.view_state(
+                    trace,
+                    cursor=self.options.get("cursor"),
+                    panels=self.options.get("panels", ()),
+                ),
                 title=self.options.get("caption", ""),
             )
         except errors.PallasDebugError as error:
             raise self.error(error.render()) from None
-        return [*self._code(), self._figure(shown, views.summary(trace, report))]
+        picture = self._picture(trace, report)
+        return [*self._code(), self._figure(shown, picture, trace, report)]
 
     def _loaded(self) -> Any:
         _, path = self.env.relfn2path(self.arguments[0])
@@ -93,14 +104,28 @@ class PallasDebug(SphinxDirective):
             raise self.error("the code launches no kernel")
         return made.trace
 
-    def _state(self) -> dict[str, Any]:
-        """The view state that the options describe."""
-        state: dict[str, Any] = {"v": 1}
-        if "cursor" in self.options:
-            state["cursor"] = self.options["cursor"]
-        if "panels" in self.options:
-            state["panels"] = self.options["panels"]
-        return state
+    def _picture(self, trace: Any, report: Any) -> nodes.image | None:
+        """A picture of the same moment; none where matplotlib is missing.
+
+        It is written beside the doctrees in two formats, and each builder takes its own.
+        """
+        at = self.options.get("cursor")
+        try:
+            files = {
+                kind: views.picture(trace, report, kind, at=at) for kind in FORMATS
+            }
+        except errors.NotInstalled as missing:
+            logger.info("pallas-debug: no picture (%s)", missing.message)
+            return None
+        folder = Path(self.env.doctreedir).resolve() / "pallas-debug"
+        folder.mkdir(parents=True, exist_ok=True)
+        name = hashlib.sha256(files["png"]).hexdigest()[:16]
+        for kind, data in files.items():
+            (folder / f"run-{name}.{kind}").write_bytes(data)
+        here = Path(self.env.doc2path(self.env.docname)).resolve().parent
+        uri = Path(os.path.relpath(folder / f"run-{name}.*", here)).as_posix()
+        kernels = dict.fromkeys(launch.name for launch in trace.launches)
+        return nodes.image(uri=uri, alt=f"a run of {', '.join(kernels)}")
 
     def _code(self) -> list[nodes.Node]:
         if "show-code" not in self.options or not self.content:
@@ -108,15 +133,23 @@ class PallasDebug(SphinxDirective):
         text = "\n".join(self.content)
         return [nodes.literal_block(text, text, language="python")]
 
-    def _figure(self, shown: str, summary: str) -> nodes.Node:
-        """The viewer for HTML, the summary for every other builder, and the caption."""
+    def _figure(
+        self, shown: str, picture: nodes.image | None, trace: Any, report: Any
+    ) -> nodes.Node:
+        """The viewer where scripts run, elsewhere picture and summary; the caption."""
         figure = nodes.figure("", align="default")
         figure["classes"].append("pallas-debug")
-        html = addnodes.only(expr="html")
-        html += nodes.raw("", shown, format="html")
-        other = addnodes.only(expr="not html")
-        other += nodes.literal_block(summary, summary, language="text")
-        figure += [html, other]
+        live = addnodes.only(expr="html and not epub")
+        live += nodes.raw("", shown, format="html")
+        still = addnodes.only(expr="not html or epub")
+        if picture is not None:
+            live += nodes.raw("", "<noscript>", format="html")
+            live += picture
+            live += nodes.raw("", "</noscript>", format="html")
+            still += picture.deepcopy()
+        summary = views.summary(trace, report)
+        still += nodes.literal_block(summary, summary, language="text")
+        figure += [live, still]
         caption = self.options.get("caption")
         if caption:
             inline, messages = self.state.inline_text(caption, self.lineno)

@@ -16,6 +16,8 @@ from pallas_debug.views.page import save_html as save_html
 from pallas_debug.views.perfetto import perfetto as perfetto
 from pallas_debug.views.pictures import picture as picture
 from pallas_debug.views.sarif import sarif as sarif
+from pallas_debug.views.shared import shared_fragment as shared_fragment
+from pallas_debug.views.shared import shared_script as shared_script
 from pallas_debug.views.summary_html import html_findings as html_findings
 from pallas_debug.views.summary_html import html_summary as html_summary
 from pallas_debug.views.text import REFUSALS as REFUSALS
@@ -27,3 +29,5 @@ from pallas_debug.views.view import VIEWS as VIEWS
 from pallas_debug.views.view import View as View
 from pallas_debug.views.view import view as view
 from pallas_debug.views.view import view_for as view_for
+from pallas_debug.views.view_state import PANELS as PANELS
+from pallas_debug.views.view_state import view_state as view_state

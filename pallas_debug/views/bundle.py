@@ -18,7 +18,7 @@ from pallas_debug import ir
 from pallas_debug.ir import chips
 from pallas_debug.ir.listing import rows as listing_rows
 from pallas_debug.ir.names import names
-from pallas_debug.trace import RecordedLaunch, Trace, file
+from pallas_debug.trace import Trace, file
 from pallas_debug.trace.container import Packer
 from pallas_debug.views import bundle_tables as tables
 from pallas_debug.views import overview, text
@@ -46,6 +46,7 @@ def bundle(
     *,
     values_bytes: int = LIVE_VALUES,
     title: str = "",
+    packer: Packer | None = None,
 ) -> bytes:
     """The bytes that a viewer opens.
 
@@ -55,9 +56,10 @@ def bundle(
       values_bytes: How many bytes of recorded values to carry. What does not fit is
         left out, and the viewer says so.
       title: What the viewer is headed with; the kernels' names where it is empty.
+      packer: Packs it, by default as a whole.
     """
-    dropped = left_out(trace, report, values_bytes)
-    packer = Packer()
+    packer = packer or Packer()
+    dropped = left_out(trace, report, values_bytes) - packer.known
     header = file.pack(replace(trace, left_out=dropped), packer)
     kernels = list({id(la.kernel): la.kernel for la in trace.launches}.values())
     sources = Sources(kernels)
@@ -134,7 +136,6 @@ def _launches(
     first_block = 0
     for view in overview.overviews(trace):
         launch = view.launch
-        grid = launch.kernel.grid
         rows.append(
             {
                 "name": launch.name,
@@ -143,7 +144,7 @@ def _launches(
                 "block_shape": list(launch.block_shape),
                 "grid": list(launch.grid),
                 "cluster": list(launch.cluster),
-                "axis_names": [*_axis_names(grid, launch), *grid.cluster_names],
+                "axis_names": overview.axis_names(launch),
                 "chip": launch.chip,
                 "axes": dict(launch.axes),
                 "device": dict(launch.device),
@@ -163,11 +164,6 @@ def _launches(
         )
         first_block += view.blocks_run
     return rows
-
-
-def _axis_names(grid: ir.Grid, launch: RecordedLaunch) -> list[str]:
-    names = [str(name) for name in grid.names]
-    return names if len(names) == len(launch.grid) else [""] * len(launch.grid)
 
 
 def _finding(one: Any, trace: Trace, sources: Sources) -> FindingView:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,16 +14,20 @@ from pallas_debug.views import overview
 from pallas_debug.views.bundle_schema import LocView
 from pallas_debug.views.view import view as exported
 
+if TYPE_CHECKING:
+    from pallas_debug.views.facts_schema import Facts, FindingFacts, LaunchFacts
+
 
 def facts(trace: Trace, report: Any, family: str = "") -> dict[str, Any]:
     """Launches and findings (of one family, where that is given), ready for JSON."""
-    return {
+    found: Facts = {
         "meta": plain(trace.meta),
         "launches": [_launch(view) for view in overview.overviews(trace)],
         "findings": [
             _finding(one) for one in report.findings if one.code.startswith(family)
         ],
     }
+    return dict(found)
 
 
 @exported("json", suffix=".json")
@@ -57,7 +61,7 @@ def plain_loc(loc: Any) -> LocView | None:
     }
 
 
-def _launch(view: overview.Overview) -> dict[str, Any]:
+def _launch(view: overview.Overview) -> LaunchFacts:
     launch = view.launch
     return {
         "name": launch.name,
@@ -74,11 +78,11 @@ def _launch(view: overview.Overview) -> dict[str, Any]:
     }
 
 
-def _finding(one: Any) -> dict[str, Any]:
+def _finding(one: Any) -> FindingFacts:
     return {
         "code": one.code,
         "name": one.name,
-        "severity": str(one.severity),
+        "severity": one.severity,
         "message": one.message,
         "hint": one.hint,
         "loc": plain_loc(one.loc),

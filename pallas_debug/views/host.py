@@ -1,8 +1,7 @@
 """What a live page may ask for; a page without a kernel asks for nothing.
 
 The messages are the ones of DESIGN's live host: memory, payload, variables, evaluate,
-continue, origin, divert, interleave, replay, state, and bundle for runs beside the
-recording. A host answers with plain data, and with bytes where the answer is large.
+continue, origin, divert, interleave, replay, more, state, and bundle. A host answers with plain data, and with bytes where the answer is large.
 """
 
 from __future__ import annotations

@@ -119,6 +119,14 @@ def overviews(trace: Trace) -> tuple[Overview, ...]:
     )
 
 
+def axis_names(launch: RecordedLaunch) -> list[str]:
+    """Names of the axes of `block_shape`, empty texts where there are none."""
+    grid, names = launch.kernel.grid, [str(name) for name in launch.kernel.grid.names]
+    if len(names) != len(launch.grid):
+        names = [""] * len(launch.grid)
+    return [*(launch.axes if launch.mesh else ()), *names, *grid.cluster_names]
+
+
 def _counts(trace: Trace, launch: RecordedLaunch) -> tuple[Count, ...]:
     part = slice(launch.first_event, launch.last_event)
     kind = np.asarray(trace.columns.kind[part])

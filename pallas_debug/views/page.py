@@ -18,9 +18,9 @@ from typing import Any
 from pallas_debug.trace import Trace
 from pallas_debug.views import scripts
 from pallas_debug.views.bundle import PAGE_VALUES, bundle
-from pallas_debug.views.opening import opens_at
 from pallas_debug.views.summary_html import html_summary
 from pallas_debug.views.view import view as exported
+from pallas_debug.views.view_state import opening
 
 HEIGHT = 680  # pixels of a fragment
 # What the page may do: run its own script and style; no request to anywhere.
@@ -56,8 +56,7 @@ def page(
       values_bytes: How many bytes of recorded values the page carries.
       address: Whether the page's address keeps what is shown, so that it can be sent.
     """
-    data = bundle(trace, report, values_bytes=values_bytes, title=title)
-    packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
+    data = packed(trace, report, values_bytes=values_bytes, title=title)
     names = dict.fromkeys(launch.name for launch in trace.launches)
     shown = {**opening(trace, report), **(state or {})}
     head = title or ", ".join(names) or "pallas_debug"
@@ -69,18 +68,12 @@ def page(
             '<meta name="viewport" content="width=device-width">',
             f"<title>{html.escape(head)}</title><style>{STYLE}</style></head><body>",
             f'<div id="viewer"></div><noscript>{summary}</noscript>',
-            f'<script id="bundle" type="application/octet-stream">{packed}</script>',
-            f'<script id="state" type="application/json">{_json(shown)}</script>',
-            f"<script>{_inlined(scripts.script(scripts.EMBED))}</script>",
+            f'<script id="bundle" type="application/octet-stream">{data}</script>',
+            f'<script id="state" type="application/json">{inert_json(shown)}</script>',
+            f"<script>{inlined(scripts.script(scripts.EMBED))}</script>",
             f"<script>{START % str(address).lower()}</script></body></html>",
         ]
     )
-
-
-def opening(trace: Trace, report: Any) -> dict[str, Any]:
-    """The view state in which a viewer opens."""
-    event = opens_at(trace, report)
-    return {"v": 1, "cursor": event + 1} if event >= 0 else {}
 
 
 def fragment(
@@ -116,12 +109,18 @@ def html_page(trace: Trace, report: Any) -> str:
     return page(trace, report)
 
 
-def _inlined(script: str) -> str:
+def packed(trace: Trace, report: Any, **options: Any) -> str:
+    """The bundle as text that a page can hold; options are those of `bundle`."""
+    data = bundle(trace, report, **options)
+    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
+
+
+def inlined(script: str) -> str:
     """A script that does not end the element that it stands in."""
     return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-def _json(value: Any) -> str:
+def inert_json(value: Any) -> str:
     """JSON that cannot end the element that it stands in."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")

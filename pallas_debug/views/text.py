@@ -71,6 +71,9 @@ def layout(view: overview.Overview) -> str:
     """Grid, cluster and threads in words: `grid 4 × 2, 3 threads a block`."""
     launch = view.launch
     parts = [f"grid {' × '.join(map(str, launch.grid)) or '()'}"]
+    if launch.mesh:
+        axes = ", ".join(f"{name}={size}" for name, size in launch.axes.items())
+        parts.append(f"{math.prod(launch.mesh)} devices ({axes}) together")
     if any(n > 1 for n in launch.cluster):
         parts.append(f"clusters of {' × '.join(map(str, launch.cluster))}")
     parts.append(f"{launch.blocks:,} block{'s' * (launch.blocks != 1)}")

@@ -1,13 +1,12 @@
 """The viewer in a notebook cell: an anywidget shell around the page's module.
 
-It holds no logic: the bundle and a live host's answers go to the page as messages when
-it asks, and one small trait mirrors what is shown. Imported by `viewer` only, because it
+It holds no logic: the bundle and a live host's answers (which has bundles of its own) go
+to the page as messages when it asks, and one small trait mirrors what is shown. Imported by `viewer` only, because it
 needs anywidget.
 """
 
 from __future__ import annotations
 
-import gzip
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +17,12 @@ import traitlets
 from pallas_debug import errors
 from pallas_debug.trace import Trace
 from pallas_debug.views import scripts
-from pallas_debug.views.bundle import LIVE_VALUES, bundle
+from pallas_debug.views.bundle import LIVE_VALUES
 from pallas_debug.views.facts import plain
 from pallas_debug.views.host import Host
+from pallas_debug.views.parts import Sender
 from pallas_debug.views.summary_html import html_summary
 from pallas_debug.views.text import summary
-
-COMPRESSED = 1 << 20  # bundles above this size are sent compressed
-RECORDING = 0  # the run that was recorded; a host has the others
 
 
 class Viewer(anywidget.AnyWidget):
@@ -56,8 +53,7 @@ class Viewer(anywidget.AnyWidget):
         self.report = report
         self.host = host
         self._title = title
-        self._values_bytes = values_bytes
-        self._bundle: bytes | None = None
+        self._sender = Sender(values_bytes=values_bytes)
         # Messages may come on several threads; a session takes one at a time.
         self._lock = threading.RLock()
         self.on_msg(self._received)
@@ -86,25 +82,15 @@ class Viewer(anywidget.AnyWidget):
     def _answer(
         self, kind: str, arguments: Mapping[str, Any]
     ) -> tuple[Mapping[str, Any], list[bytes]]:
-        if kind == "bundle" and arguments.get("run", RECORDING) == RECORDING:
-            return {"live": self.host is not None}, [self._recording()]
+        if self.host is None and kind == "bundle":
+            facts, data = self._sender.bundle(
+                self.trace, self.report, title=self._title
+            )
+            return {**facts, "live": False}, [data]
         if self.host is None:
             raise errors.NoHost(request=kind)
         answer = self.host.request(kind, arguments)
         return answer if isinstance(answer, tuple) else (answer, [])
-
-    def _recording(self) -> bytes:
-        """The bundle of the recording, made when it is first asked for."""
-        if self._bundle is None:
-            data = bundle(
-                self.trace,
-                self.report,
-                values_bytes=self._values_bytes,
-                title=self._title,
-            )
-            large = len(data) > COMPRESSED
-            self._bundle = gzip.compress(data, 1, mtime=0) if large else data
-        return self._bundle
 
     def _moved(self, change: Any) -> None:
         """The page moved, or the kernel did: a session follows either."""

@@ -1,5 +1,6 @@
 """The viewer's golden files are what Python makes today."""
 
+import gzip
 import json
 
 import jax
@@ -21,6 +22,12 @@ def test_golden_bundle_and_answers_are_up_to_date(name):
     again = "make them anew: python tests/golden/viewer.py"
     assert json.loads(answers) == json.loads(said), again
     assert bundle == kept, again
+
+
+def test_golden_parts_are_up_to_date():
+    for number, part in enumerate(viewer.parts()):
+        kept = (viewer.FOLDER / f"{viewer.GROWING}.part{number}").read_bytes()
+        assert gzip.decompress(kept) == part
 
 
 @pytest.mark.parametrize("name", viewer.CASES)

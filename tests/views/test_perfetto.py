@@ -73,3 +73,79 @@ def test_live_memory_never_falls_below_zero(entries):
     counters = [e["args"]["bytes"] for e in entries if e["ph"] == "C"]
     assert counters
     assert min(counters) >= 0
+
+
+# The rules of the Trace Event Format, field by field: types, and values where it lists
+# them. https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
+def _is(kind):
+    return lambda value: isinstance(value, kind) and not isinstance(value, bool)
+
+
+RULES = {
+    "ph": set("BEXiICbnePNODMsftRcv").__contains__,
+    "name": _is(str),
+    "cat": _is(str),
+    "ts": _is((int, float)),
+    "dur": _is((int, float)),
+    "pid": _is(int),
+    "tid": _is(int),
+    "args": _is(dict),
+    "id": _is((int, str)),
+    "s": {"g", "p", "t"}.__contains__,
+    "bp": {"e"}.__contains__,
+}
+METADATA = {"process_name", "process_labels", "process_sort_index", "thread_name"}
+
+
+@pytest.mark.parametrize("name", gallery.ENTRIES)
+def test_every_field_is_one_of_the_format_with_its_type(name):
+    fn, args = gallery.ENTRIES[name].faulty()
+    trace = pldb.trace(fn, *args)
+    whole = json.loads(views.perfetto(trace, pldb.check(trace)))
+    assert set(whole) <= {"traceEvents", "displayTimeUnit", "otherData"}
+    assert whole["displayTimeUnit"] in ("ms", "ns")
+    for entry in whole["traceEvents"]:
+        for field, value in entry.items():
+            assert RULES[field](value), entry
+        if entry["ph"] == "M":
+            assert entry["name"] in METADATA
+        if entry["ph"] == "C":
+            assert all(_is((int, float))(v) for v in entry["args"].values())
+
+
+def test_arrows_bind_to_a_span_of_their_track(entries):
+    """`s` and `f` with `bp: e` bind to the span around them: there must be one."""
+    spans = {}
+    for entry in entries:
+        if entry["ph"] == "X":
+            track = spans.setdefault((entry["pid"], entry["tid"]), [])
+            track.append((entry["ts"], entry["ts"] + entry["dur"]))
+    ends = [e for e in entries if e["ph"] in "sf"]
+    bound = [
+        any(a <= e["ts"] <= b for a, b in spans.get((e["pid"], e["tid"]), ()))
+        for e in ends
+    ]
+    assert ends
+    assert all(bound)
+
+
+def test_trace_processor_of_perfetto_loads_it(recorded, tmp_path):
+    """The package fetches its program when it first runs; CI may not."""
+    processor = pytest.importorskip(
+        "perfetto.trace_processor", reason="the package perfetto is not installed"
+    )
+    path = tmp_path / "run.perfetto.json"
+    text = views.perfetto(*recorded)
+    path.write_text(text)
+    try:
+        loaded = processor.TraceProcessor(trace=str(path))
+    except Exception as error:  # no program for this machine, or no way to fetch it
+        pytest.skip(f"perfetto's trace processor cannot be fetched: {error}")
+    with loaded as tp:
+        (row,) = tp.query("select count(*) as n from slice where dur > 0")
+        (bad,) = tp.query(
+            "select coalesce(sum(value), 0) as n from stats"
+            " where severity in ('error', 'data_loss')"
+        )
+    spans = [e for e in json.loads(text)["traceEvents"] if e["ph"] == "X" and e["dur"]]
+    assert (row.n, bad.n) == (len(spans), 0)

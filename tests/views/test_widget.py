@@ -66,7 +66,7 @@ def test_bundle_comes_as_a_buffer_when_it_is_asked_for(built):
     assert "bundle" not in str(sorted(widget.get_state()))
     ask(widget, id="a-1", type="bundle", run=0)
     ((content, (data,)),) = sent
-    assert content == {"live": False, "id": "a-1", "ok": True}
+    assert content == {"bundle": 1, "live": False, "id": "a-1", "ok": True}
     assert loads(data).launches[0].name == "k"
 
 

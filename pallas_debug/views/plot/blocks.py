@@ -11,6 +11,7 @@ from pallas_debug import errors
 from pallas_debug.trace import RecordedLaunch, Trace
 from pallas_debug.views import bundle_tables
 from pallas_debug.views.bundle_schema import WORST
+from pallas_debug.views.overview import axis_names
 from pallas_debug.views.plot import style
 from pallas_debug.views.verdicts import worst
 
@@ -47,7 +48,7 @@ def grid(
         raise errors.BadOption(option="report", value=None, accepted=accepted)
     one = style.launch_of(trace, launch)
     values = _values(trace, one, color, report)
-    facets, names = _facets(values, one)
+    facets, names = facets_of(values, one)
     shown = facets[:MOST_FACETS]
     rows, columns = shown.shape[1:]
     across = min(len(shown), 4 if columns <= 2 * rows else 1)
@@ -62,7 +63,7 @@ def grid(
         image: Any = None
         for number, (panel, part) in enumerate(zip(axes.ravel(), shown, strict=False)):
             image = _draw(panel, part, color, values)
-            _label(panel, part, one, names[number] if len(facets) > 1 else "")
+            label(panel, part, one, names[number] if len(facets) > 1 else "")
         _key(made, axes, image, color, values)
         more = len(facets) - len(shown)
         what = COLORS[color] + " per block" * (color not in ("order", "findings"))
@@ -87,7 +88,9 @@ def _values(
     return values
 
 
-def _facets(values: np.ndarray, launch: RecordedLaunch) -> tuple[np.ndarray, list[str]]:
+def facets_of(
+    values: np.ndarray, launch: RecordedLaunch, folded: int = FOLDED
+) -> tuple[np.ndarray, list[str]]:
     """Planes of the last two axes of the grid, and what each is called.
 
     Axes of size one are no axes. A long grid of one axis is folded: a row goes on in the
@@ -95,7 +98,7 @@ def _facets(values: np.ndarray, launch: RecordedLaunch) -> tuple[np.ndarray, lis
     """
     shape = tuple(size for size in launch.block_shape if size != 1)
     if len(shape) < 2:
-        width = min(len(values), FOLDED)
+        width = min(len(values), folded)
         rows = math.ceil(len(values) / width)
         padded = np.full(rows * width, np.inf)
         padded[: len(values)] = values
@@ -123,11 +126,13 @@ def _draw(panel: Any, part: np.ndarray, color: str, values: np.ndarray) -> Any:
     return panel.imshow(part, cmap=style.AMOUNTS, vmin=low, vmax=high, aspect="equal")
 
 
-def _label(panel: Any, part: np.ndarray, launch: RecordedLaunch, name: str) -> None:
-    grid = launch.kernel.grid
-    named = [*grid.names, *grid.cluster_names]
-    if len(named) != len(launch.block_shape):
-        named = [f"grid axis {axis}" for axis in range(len(launch.block_shape))]
+def label(panel: Any, part: np.ndarray, launch: RecordedLaunch, name: str) -> None:
+    """Names the axes of a plane of the grid, and hatches what was not recorded."""
+    first = len(launch.mesh)
+    named = [
+        name or f"grid axis {axis - first}"
+        for axis, name in enumerate(axis_names(launch))
+    ]
     axes = zip(named, launch.block_shape, strict=True)
     named = [str(axis) for axis, size in axes if size != 1] or ["the only block"]
     rows, columns = part.shape

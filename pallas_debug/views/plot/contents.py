@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from pallas_debug.trace import Trace, fold
 from pallas_debug.trace.query import about_a_buffer
 from pallas_debug.views.plot import style
 
-MOST_NUMBERS = 12  # rows and columns up to which numbers are written
 MOST_CELLS = 1024  # rows and columns that are drawn
 
 # What an element can be instead of a value: its color and pattern.
@@ -25,26 +25,48 @@ ODD: dict[str, tuple[str, str]] = {
 }
 
 
-def buffer(
-    trace: Trace,
-    name: Any,
-    *,
-    at: int | None = None,
-    index: Sequence[int] | None = None,
-) -> Any:
-    """The contents of a buffer as an image; of one dimension, as a line.
+class Scale(NamedTuple):
+    """A color map and the range of values that it spans."""
 
-    Unset elements, NaN and infinities are visible as such; the access at event
-    `at - 1`, if it is one to this buffer, is framed.
+    colors: str
+    low: float
+    high: float
 
-    Args:
-      trace: What was recorded.
-      name: The buffer: its name, number, or entry of `trace.buffers`. Of several with
-        one name it is the one that was touched last.
-      at: The event before which it is looked at; the end where it is None.
-      index: Places in the first dimensions, where it has more than two; zeros by
-        default.
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """A plane of a buffer at a moment, or a line where it has no two dimensions.
+
+    Attributes:
+      values: What can be drawn; of a large plane every so manyth row and column.
+      odd: 0 for a value, else one more than the place in `ODD`.
+      counts: How many elements are odd in each way, of all of them.
+      steps: The distance of the rows and columns that are drawn.
+      name: What it is.
+      where: Type, space, owner and moment.
+      verb: What the last event did to it, if it was about it.
+      hit: The elements that this event touched.
     """
+
+    values: np.ndarray
+    odd: np.ndarray
+    counts: tuple[int, ...]
+    steps: tuple[int, ...]
+    name: str
+    where: str
+    verb: str
+    hit: np.ndarray | None
+
+    @property
+    def scale(self) -> Scale:
+        """Color map and range: around zero where there are both signs."""
+        return scale_of(self.values[self.odd == 0])
+
+
+def contents(
+    trace: Trace, name: Any, at: int | None, index: Sequence[int] | None = None
+) -> Contents:
+    """What a buffer held before event `at`; arguments as those of `buffer`."""
     moment = len(trace) if at is None else at
     if not 0 <= moment <= len(trace):
         raise errors.BadOption(option="at", value=at, accepted=f"0 … {len(trace)}")
@@ -53,19 +75,26 @@ def buffer(
     place = _index(index, row.shape)
     held = fold.memory(trace, number, moment)
     values = _numbers(held.values)[place]
-    odd = _odd(
-        values, held.initialized[place], fold.recorded(trace, number, moment)[place]
-    )
+    known = fold.recorded(trace, number, moment)[place]
+    odd = _odd(values, held.initialized[place], known)
     inside = "".join(f"{i}, " for i in place) + ", ".join([":"] * values.ndim)
-    name = style.brief(row.name, 40)
-    title = f"{name}[{inside}]" if row.shape else name
-    owner = trace.buffers[number].owner
-    words = f"{title}\n{row.dtype}, {row.space} of {owner}, before event {moment:,}"
+    short = style.brief(row.name, 40)
+    steps = (1,) * values.ndim
     if values.ndim == 2:
-        made = _image(values, odd, words, _touched(trace, number, moment, place))
-    else:
-        made = _line(values.reshape(-1), odd.reshape(-1), words)
-    return made
+        steps = tuple(max(math.ceil(size / MOST_CELLS), 1) for size in values.shape)
+    part = tuple(slice(None, None, step) for step in steps)
+    verb, hit = _touched(trace, number, moment, place) or ("", None)
+    return Contents(
+        values=values[part],
+        odd=odd[part],
+        counts=tuple(int((odd == n).sum()) for n in range(1, len(ODD) + 1)),
+        steps=steps,
+        name=f"{short}[{inside}]" if row.shape else short,
+        where=f"{row.dtype}, {row.space} of {trace.buffers[number].owner}, "
+        f"before event {moment:,}",
+        verb=verb,
+        hit=None if hit is None else hit[part],
+    )
 
 
 def _instance(trace: Trace, name: Any, moment: int) -> int:
@@ -105,15 +134,15 @@ def _odd(
     )
 
 
-def _scale(values: np.ndarray) -> tuple[str, float, float]:
-    """Color map and range: around zero where there are both signs."""
+def scale_of(values: np.ndarray) -> Scale:
+    """The scale of values that are all finite."""
     low, high = (
         (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     )
     if low < 0 < high:
         most = max(-low, high)
-        return style.SIGNED, -most, most
-    return style.AMOUNTS, low, high if high > low else low + 1
+        return Scale(style.SIGNED, -most, most)
+    return Scale(style.AMOUNTS, low, high if high > low else low + 1)
 
 
 def _touched(
@@ -130,121 +159,3 @@ def _touched(
     hit = np.zeros(shape, bool)
     hit.reshape(-1)[event.region.flat(shape)] = True
     return event.kind.name.lower(), hit[place]
-
-
-def _image(
-    values: np.ndarray,
-    odd: np.ndarray,
-    title: str,
-    touched: tuple[str, np.ndarray] | None,
-) -> Any:
-    steps = [max(math.ceil(size / MOST_CELLS), 1) for size in values.shape]
-    part = tuple(slice(None, None, step) for step in steps)
-    values, odd = values[part], odd[part]
-    rows, columns = values.shape
-    colors, low, high = _scale(values[odd == 0])
-    height = min(max(style.WIDTH * 0.72 * rows / max(columns, 1), 0.5), 6) + 1.1
-    with style.figure(height) as made:
-        axes = made.subplots()
-        shown = np.where(odd == 0, values, np.nan)
-        image = axes.imshow(
-            shown, cmap=colors, vmin=low, vmax=high, aspect="auto", interpolation="none"
-        )
-        _mark_odd(axes, odd)
-        if rows <= MOST_NUMBERS and columns <= MOST_NUMBERS:
-            _write(axes, image, shown)
-        bar = made.colorbar(image, ax=axes, aspect=25)
-        bar.set_label("value")
-        bar.outline.set_linewidth(0.4)
-        axes.set_xlabel("last dimension" + f" (every {steps[1]}th)" * (steps[1] > 1))
-        axes.set_ylabel("row" + f" (every {steps[0]}th)" * (steps[0] > 1))
-        style.integer_ticks(axes.xaxis)
-        style.integer_ticks(axes.yaxis)
-        axes.set_title(title)
-        if touched is not None and touched[1][part].any():
-            _frame(axes, *touched[1:], part)
-            axes.set_title(f"{title}; framed: its last {touched[0]}")
-        _key(made, odd)
-    return made
-
-
-def _mark_odd(axes: Any, odd: np.ndarray) -> None:
-    """Elements that are no value, with a pattern of their own."""
-    for number, (color, hatch) in enumerate(ODD.values(), 1):
-        mask = (odd == number).repeat(2, axis=0).repeat(2, axis=1)
-        if not mask.any():
-            continue
-        # Each cell by its two edges, so that the outline follows the cells.
-        edges = [
-            np.stack([np.arange(size) - 0.5, np.arange(size) + 0.5], axis=1).ravel()
-            for size in odd.shape[::-1]
-        ]
-        drawn = axes.contourf(
-            *edges, mask.astype(float), [0.5, 1.5], colors=[color], hatches=[hatch]
-        )
-        drawn.set_edgecolor(style.GRAY)
-        drawn.set_linewidth(0)
-
-
-def _write(axes: Any, image: Any, shown: np.ndarray) -> None:
-    for (row, column), value in np.ndenumerate(shown):
-        if np.isnan(value):
-            continue
-        red, green, blue, _ = image.cmap(image.norm(value))
-        light = 0.3 * red + 0.6 * green + 0.1 * blue > 0.55
-        color = style.INK if light else "white"
-        text = f"{value:.3g}"
-        axes.text(column, row, text, color=color, ha="center", va="center", fontsize=6)
-
-
-def _frame(axes: Any, hit: np.ndarray, part: tuple[slice, ...]) -> None:
-    from matplotlib.patches import Rectangle
-
-    rows, columns = (np.flatnonzero(hit[part].any(axis=axis)) for axis in (1, 0))
-    corner = (columns[0] - 0.5, rows[0] - 0.5)
-    size = (columns[-1] - columns[0] + 1, rows[-1] - rows[0] + 1)
-    axes.add_patch(
-        Rectangle(corner, *size, fill=False, ec=style.VERMILION, lw=1.8, clip_on=False)
-    )
-
-
-def _line(values: np.ndarray, odd: np.ndarray, title: str) -> Any:
-    with style.figure(2.2) as made:
-        axes = made.subplots()
-        at = np.arange(len(values))
-        good = np.where(odd == 0, values, np.nan)
-        axes.step(at, good, where="mid", color=style.BLUE, lw=0.9)
-        axes.plot(at, good, ".", color=style.BLUE, ms=3 if len(at) < 200 else 1)
-        for number, (color, hatch) in enumerate(ODD.values(), 1):
-            for begin, end in _runs(odd == number):
-                axes.axvspan(
-                    begin - 0.5, end - 0.5, fc=color, ec=style.GRAY, lw=0, hatch=hatch
-                )
-        axes.set_xlim(-0.5, max(len(values), 1) - 0.5)
-        axes.set_xlabel("element")
-        axes.set_ylabel("value")
-        style.integer_ticks(axes.xaxis)
-        axes.set_title(title)
-        _key(made, odd)
-    return made
-
-
-def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
-    """Where a mask is true: first, and one past the last."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]])))
-    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
-
-
-def _key(made: Any, odd: np.ndarray) -> None:
-    from matplotlib.patches import Patch
-
-    seen = [number for number in range(1, len(ODD) + 1) if (odd == number).any()]
-    if not seen:
-        return
-    looks = list(ODD.values())
-    handles = [
-        Patch(fc=looks[n - 1][0], hatch=looks[n - 1][1], ec=style.GRAY, lw=0.4)
-        for n in seen
-    ]
-    names = [f"{list(ODD)[n - 1]} ({np.count_nonzero(odd == n):,})" for n in seen]
-    made.legend(handles, names, loc="outside lower left", ncols=len(seen))

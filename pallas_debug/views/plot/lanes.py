@@ -26,10 +26,11 @@ Span = tuple[int, int, int]  # start, end, kind
 
 
 class Lane(NamedTuple):
-    """One row of the figure: its label, and what is in it."""
+    """One row of the figure: its label, what is in it, and its block, -1 for none."""
 
     label: str
     spans: list[Span]
+    block: int
 
 
 def timeline(
@@ -55,22 +56,15 @@ def timeline(
     last = one.last_event if end is None else end
     if not first < last:
         raise errors.BadOption(option="end", value=last, accepted=f"more than {first}")
-    lanes = _lanes(trace, one, _wanted(one, blocks), first, last)
+    lanes = lanes_of(trace, one, _wanted(one, blocks), first, last)
     shown = lanes[:MOST_LANES]
     if len(shown) < len(lanes) and end is None:  # as far as those that are shown
         last = max(stop for lane in shown[1:] for _, stop, _ in lane.spans)
     with style.figure(1.3 + LANE * max(len(shown), 2)) as made:
         axes = made.subplots()
-        for row, lane in enumerate(shown):
-            for kind, look in LOOKS.items():
-                bars = [(a, b - a) for a, b, k in lane.spans if k == kind]
-                axes.broken_barh(bars, (row - 0.36, 0.72), lw=0.4, **look)
+        fill(axes, shown)
         axes.set_xlim(first, last)
-        axes.set_ylim(max(len(shown), 1) - 0.4, -0.6)
-        axes.set_yticks(range(len(shown)), [lane.label for lane in shown])
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlabel("event")
-        _key(made, shown)
+        key(made, shown)
         more = len(lanes) - len(shown)
         note = f", {more:,} more lanes (blocks= chooses)" if more else ""
         axes.set_title(style.heading(one, f"threads{note}"))
@@ -90,7 +84,7 @@ def _wanted(launch: RecordedLaunch, blocks: Any) -> set[int] | None:
     return found
 
 
-def _lanes(
+def lanes_of(
     trace: Trace,
     launch: RecordedLaunch,
     wanted: set[int] | None,
@@ -115,15 +109,15 @@ def _lanes(
         else:
             own.setdefault(number, []).append((begin, stop, kind))
     lanes = [
-        (trace.threads[n].row.block, 0, Lane(trace.threads[n].name, parts))
+        (0, Lane(trace.threads[n].name, parts, trace.threads[n].row.block))
         for n, parts in sorted(own.items())
     ]
     for (block, kind), agents in flying.items():
         where = launch.coordinates(block)
         label = f"{kind} of block {where}" if where is not None else kind
         for number, row in enumerate(packed(agents.values())):
-            lanes.append((block, 1, Lane("" if number else label, row)))
-    return [lane for _, _, lane in sorted(lanes, key=lambda one: one[:2])]
+            lanes.append((1, Lane("" if number else label, row, block)))
+    return [lane for _, lane in sorted(lanes, key=lambda one: (one[1].block, one[0]))]
 
 
 def packed(agents: Iterable[list[Span]]) -> list[list[Span]]:
@@ -141,7 +135,27 @@ def packed(agents: Iterable[list[Span]]) -> list[list[Span]]:
     return rows
 
 
-def _key(made: Any, lanes: Sequence[Lane]) -> None:
+def fill(axes: Any, lanes: Sequence[Lane]) -> None:
+    """Draws lanes into axes, the first one on top."""
+    from matplotlib.collections import PolyCollection
+
+    for wanted, look in LOOKS.items():
+        bars = [
+            [(a, row - 0.36), (a, row + 0.36), (b, row + 0.36), (b, row - 0.36)]
+            for row, lane in enumerate(lanes)
+            for a, b, kind in lane.spans
+            if kind == wanted
+        ]
+        if bars:
+            axes.add_collection(PolyCollection(bars, lw=0.4, **look))
+    axes.set_ylim(max(len(lanes), 1) - 0.4, -0.6)
+    axes.set_yticks(range(len(lanes)), [lane.label for lane in lanes])
+    axes.tick_params(axis="y", length=0)
+    axes.set_xlabel("event")
+
+
+def key(made: Any, lanes: Sequence[Lane]) -> None:
+    """A legend of the kinds of spans that are there."""
     from matplotlib.patches import Patch
 
     seen = sorted({kind for lane in lanes for *_, kind in lane.spans})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from pallas_debug import errors
@@ -40,21 +41,38 @@ RC: dict[Any, Any] = {
 }
 
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 @contextmanager
 def figure(height: float, width: float = WIDTH) -> Iterator[Any]:
     """A new figure in this style; matplotlib's own settings stay as they are."""
+    with styled():
+        make, _ = _matplotlib()
+        made = make(figsize=(width, height), layout="constrained")
+        # A figure that pyplot did not make is shown by nobody else.
+        vars(made)["_repr_png_"] = _drawn(made)
+        yield made
+
+
+@contextmanager
+def styled(also: Mapping[str, Any] = NOTHING) -> Iterator[None]:
+    """What is drawn inside looks like this; matplotlib's own settings stay."""
+    _, context = _matplotlib()
+    with context({**RC, **also}):
+        yield
+
+
+def _matplotlib() -> tuple[Any, Any]:
+    """What makes a figure, and what sets how it looks."""
     try:
-        import matplotlib
+        from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
         raise errors.NotInstalled(
             package="matplotlib", purpose="a figure", extra="notebook"
         ) from None
-    with matplotlib.rc_context(RC):
-        made = Figure(figsize=(width, height), layout="constrained")
-        # A figure that pyplot did not make is shown by nobody else.
-        vars(made)["_repr_png_"] = _drawn(made)
-        yield made
+    return Figure, rc_context
 
 
 def _drawn(made: Any) -> Callable[[], bytes]:
