@@ -85,8 +85,8 @@ class Page:
         self.page.goto(path.as_uri())
         return self
 
-    def mount(self, widget):
-        """Mounts a Python widget as a notebook would."""
+    def mount(self, widget, above=0):
+        """Mounts a Python widget as a notebook would, with so many pixels above it."""
         page = self.page
 
         def send(content, buffers=None):
@@ -101,7 +101,8 @@ class Page:
 
         widget.send = send
         page.expose_function("py", hear)
-        page.set_content("<!doctype html><div id=viewer></div>")
+        space = f"<div style='height:{above}px'></div>"
+        page.set_content(f"<!doctype html>{space}<div id=viewer></div>{space}")
         page.add_script_tag(content=MODEL)
         state = {"view_state": widget.view_state}
         page.evaluate("([s, t]) => mountModule(s, t)", [widget._esm, state])

@@ -34,6 +34,7 @@ from pallas_debug.checks import scattered_access as scattered_access
 from pallas_debug.checks import semaphore_not_zero as semaphore_not_zero
 from pallas_debug.checks import tma_limits as tma_limits
 from pallas_debug.checks import truncated as truncated
+from pallas_debug.checks import unfenced_global_read as unfenced_global_read
 from pallas_debug.checks import unfenced_reuse as unfenced_reuse
 from pallas_debug.checks import uninitialized_read as uninitialized_read
 from pallas_debug.checks import unsupported_op as unsupported_op

@@ -109,6 +109,7 @@ def finding_at(
     hint: str = "",
     severity: Severity | None = None,
     loc: ir.Loc | None = None,
+    other: ir.Loc | None = None,
     details: Mapping[str, Any] = NOTHING,
 ) -> Finding:
     """A finding about accesses to one buffer; the first event says where."""
@@ -121,6 +122,7 @@ def finding_at(
         hint=hint,
         severity=severity,
         loc=loc or first.loc,
+        other=other,
         launch=first.launch.number,
         buffer=buffer.name if buffer else "",
         block=first.block,

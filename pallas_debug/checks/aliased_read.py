@@ -41,6 +41,7 @@ from pallas_debug.trace import fold
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
+SEARCHED = 256  # writes that are looked at for the one that a read comes behind
 READ, WRITE, UPDATE = map(int, (Kind.READ, Kind.WRITE, Kind.UPDATE))
 
 
@@ -56,11 +57,12 @@ def aliased_read(trace: Trace) -> Iterator[Finding]:
     for events in accesses.by_line(trace, np.array(sorted(late), np.int64)):
         first = trace.events[int(events[0])]
         assert first.buffer is not None, "a read has a buffer"
-        output = next(
-            row.name
-            for row in trace.buffer_rows
+        number = next(
+            number
+            for number, row in enumerate(trace.buffer_rows)
             if row.role == "output" and row.alias == first.buffer.number
         )
+        output, write = trace.buffer_rows[number].name, _write(trace, number, first.seq)
         region = first.region.text if first.region else ""
         yield accesses.finding_at(
             trace,
@@ -68,7 +70,8 @@ def aliased_read(trace: Trace) -> Iterator[Finding]:
             f"reads `{first.buffer.name}`{region} after `{output}`, which has the same "
             f"memory, was written there{accesses.times(trace, events)}",
             hint=f"read before the write, or read `{output}` if the new value is meant",
-            details={"output": output},
+            other=trace.events[write].loc if write >= 0 else None,
+            details={"output": output, "write": write},
         )
 
 
@@ -96,6 +99,20 @@ def _late(trace: Trace, source: int, output: int) -> list[int]:
             hits.add(region)
             late.append(seq)
     return late
+
+
+def _write(trace: Trace, output: int, read: int) -> int:
+    """The last write before a read that touches what it reads, -1 if far before."""
+    columns = trace.columns
+    mine = (columns.object[:read] == output) & np.isin(
+        columns.kind[:read], (WRITE, UPDATE)
+    )
+    for seq in np.flatnonzero(mine)[: -SEARCHED - 1 : -1].tolist():
+        written = np.zeros(trace.buffer_rows[output].shape, bool)
+        fold.put(written, trace.region(int(columns.region[seq])), np.True_)
+        if _touches(trace, int(columns.region[read]), written):
+            return seq
+    return -1
 
 
 def _touches(trace: Trace, region: int, written: np.ndarray) -> bool:

@@ -38,12 +38,20 @@ from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
 
+# A block has them without declaring them; its end takes back what is pending there.
+NAMED = "named_barrier"
+
+
 @check("PD212", "barrier-arrivals-pending", severity=Severity.WARNING)
 def barrier_arrivals_pending(trace: Trace) -> Iterator[Finding]:
     """The last arrivals of barriers in the middle of a phase, by line."""
     columns, rows = trace.columns, trace.buffer_rows
-    judged = np.array([launch.outcome.kind == "finished" for launch in trace.launches])
-    is_barrier = np.array([dtypes.is_barrier(row.dtype) for row in rows], bool)
+    judged = np.array(
+        [launch.outcome.kind == "finished" for launch in trace.launches], bool
+    )
+    is_barrier = np.array(
+        [dtypes.is_barrier(row.dtype) and row.name != NAMED for row in rows], bool
+    )
     needed = np.array([row.arrivals for row in rows], np.int64)
     events = np.flatnonzero(columns.kind == Kind.ARRIVE)
     objects = columns.object[events]

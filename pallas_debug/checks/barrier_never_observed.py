@@ -46,7 +46,9 @@ from pallas_debug.trace.trace import Trace
 def barrier_never_observed(trace: Trace) -> Iterator[Finding]:
     """The second phases of barriers that nobody waits for, by line."""
     columns = trace.columns
-    judged = np.array([launch.outcome.kind == "finished" for launch in trace.launches])
+    judged = np.array(
+        [launch.outcome.kind == "finished" for launch in trace.launches], bool
+    )
     barrier = np.array(
         [dtypes.is_barrier(row.dtype) for row in trace.buffer_rows], bool
     )

@@ -100,5 +100,6 @@ def _finding(trace: Trace, waits: np.ndarray, arrival: int) -> Finding:
         f"the arrival at {line} come after this wait{accesses.times(trace, waits)}",
         hint="let the arrival wait until this thread has seen the phase, or give each "
         "phase in flight a barrier of its own (`num_barriers=`)",
+        other=other.loc,
         details={"phase": phase, "arrival": arrival, "line": line},
     )

@@ -178,7 +178,9 @@ def _shared(
     points: dict[int, set[tuple[int, ...]]] = {}
     for visit in visits:
         mine = points.setdefault(visit.region, set())
-        mine |= {tuple(p[d] for d in axes) for p in _points(trace, launch, visit)}
+        first = len(launch.mesh)
+        points_of = _points(trace, launch, visit)
+        mine |= {tuple(p[first + d] for d in axes) for p in points_of}
         if len(mine) > 1:
             block, name = _block_of(trace, visit), trace.buffer_rows[visit.array].name
             yield accesses.finding_at(

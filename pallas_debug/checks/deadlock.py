@@ -240,6 +240,9 @@ def _static_sources(kernel: ir.Kernel, waiting: int) -> Iterator[int]:
     if not 0 <= waiting < len(kernel.tape):
         return
     waited = {access.ref for access in kernel.tape[waiting].accesses}
+    for instr in kernel.tape:
+        if instr.op == "pallas.on_device" and instr.ins[0] in waited:
+            waited |= {ir.Reg(number) for number in instr.outs}
     for number, instr in enumerate(kernel.tape):
         if _is_of_agent(kernel, instr.scope):
             continue  # its registers have numbers of their own

@@ -2,7 +2,8 @@
 
 ## What it does
 
-Says which launch ended early, and after how many events.
+Says which launch ended early, and after how many events. Where one thread went round a
+loop all the time, the line is that loop's.
 
 ## Why is this bad?
 
@@ -21,9 +22,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pallas_debug.checks import cut_short
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace.trace import Trace
+
+WAY = "run it again, or record fewer grid points with `blocks=`"
 
 
 @check("PD903", "interrupted", severity=Severity.WARNING)
@@ -31,13 +35,4 @@ def interrupted(trace: Trace) -> Iterator[Finding]:
     """Launches with the outcome `interrupted`."""
     for launch in trace.launches:
         if launch.outcome.kind == "interrupted":
-            count = len(launch.events)
-            yield Finding(
-                message=f"the recording of {launch.name} was stopped: "
-                f"{launch.outcome.message} after {count:,} events; "
-                "what follows is unknown",
-                hint="run it again, or record fewer grid points with `blocks=`",
-                loc=launch.loc,
-                launch=launch.number,
-                events=(launch.last_event - 1,) if count else (),
-            )
+            yield cut_short.finding(trace, launch, "was stopped", WAY)

@@ -40,6 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pallas_debug import ir
 from pallas_debug.checks import accesses, target
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
@@ -50,6 +51,7 @@ from pallas_debug.trace.trace import Trace
 
 WGMMA, TCGEN05 = "gpu.wgmma_multiply", "gpu.tcgen05_multiply"
 CAPABILITY = {WGMMA: "9.0", TCGEN05: "10.0"}
+RIGHT = {WGMMA: -1, TCGEN05: 2}  # which access is the second factor
 NAMES = {WGMMA: "wgmma", TCGEN05: "tcgen05.mma"}
 MOST_N = {WGMMA: 256, TCGEN05: 512}
 ACCUMULATORS = {
@@ -117,16 +119,25 @@ def _product(trace: Trace, launch: RecordedLaunch, position: int) -> Product | N
     sizes = [size for size in region.size if size > 1] or [1, 1]
     if region.elements is not None or len(sizes) != 2 or not spaces:
         return None
-    params = launch.kernel.tape[position].params
+    instr = launch.kernel.tape[position]
+    total, right = instr.accesses[0], instr.accesses[RIGHT[instr.op]]
     return Product(
-        op=launch.kernel.tape[position].op,
+        op=instr.op,
         write=write,
         m=sizes[0],
         n=sizes[1],
-        accumulator=row.dtype,
-        operand=spaces[-1].dtype,
-        blocks=2 if params.get("axes") else 1,
+        accumulator=_viewed(total, row.dtype),
+        operand=_viewed(right, spaces[-1].dtype),
+        blocks=2 if instr.params.get("axes") else 1,
     )
+
+
+def _viewed(access: ir.Access, dtype: str) -> str:
+    """The dtype that a view gives to bytes, as a member of a `RefUnion` does."""
+    for step in access.steps:
+        if isinstance(step, (ir.Alias, ir.Bitcast)):
+            dtype = step.dtype
+    return dtype
 
 
 def _words(product: Product) -> str:

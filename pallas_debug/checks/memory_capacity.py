@@ -5,9 +5,11 @@
 Adds up what is alive at the fullest moment of each block (GPU: shared memory with its
 barriers, tensor memory) or core (TPU: vector and scalar memory) and compares it with the
 chip; where no chip was chosen, with the largest of its kind. `details["buffers"]` are
-the buffers that make up the peak. The sum is a lower bound: alignment and the
-compiler's own scratch come on top. TPU windows count once for the error, and twice, as
-the pipeline allocates them, for a warning; `vmem_limit_bytes` counts where it is given.
+the buffers that make up the peak. The sum is a lower bound, and the message says so:
+alignment and the compiler's own scratch come on top. TPU windows count once for the
+error, and twice, as the pipeline allocates them, for a warning; `vmem_limit_bytes`
+counts where it is given. The compiler's default for it is lower than the memory of some
+chips, but no number is published, so that a kernel without a finding may still not fit.
 
 ## Why is this bad?
 
@@ -176,9 +178,10 @@ def _finding(
     largest = max(peak.buffers, key=lambda one: one.size_bytes, default=None)
     loc = trace.buffers[largest.number].loc if largest else None
     first = trace.events[peak.event] if peak.event < len(trace) else None
+    unknown = _unknown(launch, peak.space, chips[0].backend)
     return Finding(
-        message=f"{size:,} bytes of {name} are in use at once{two}, {where}{best}, has "
-        f"{room:,}: {shown}{more}",
+        message=f"at least {size:,} bytes of {name} are in use at once{two}, {where}"
+        f"{best}, has {room:,}: {shown}{more}; {unknown}",
         hint="use smaller blocks or fewer pipeline stages, or let buffers share memory",
         severity=severity,
         loc=loc or launch.loc,
@@ -189,11 +192,24 @@ def _finding(
         details={
             "space": peak.space,
             "size_bytes": size,
+            "is_lower_bound": True,
             "room_bytes": room,
             "chip": best,
             "buffers": tuple(parts),
         },
     )
+
+
+def _unknown(launch: RecordedLaunch, space: str, backend: str) -> str:
+    """What comes on top of the bytes that were counted."""
+    text = "alignment and the compiler's own scratch, unknown here, come on top"
+    is_limited = launch.kernel.facts.get("vmem_limit_bytes")
+    if backend == "tpu" and space == "vmem" and not is_limited:
+        return (
+            f"{text}, and the compiler's default limit for one kernel, which may be lower "
+            "than the chip's memory (`vmem_limit_bytes=`), has no published number"
+        )
+    return text
 
 
 def _parts(peak: Peak, doubled: bool) -> list[tuple[str, int]]:

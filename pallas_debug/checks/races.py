@@ -1,7 +1,7 @@
 """Races of a trace: conflicting accesses in no order, one for each pair of lines.
 
 The rules of memory are in `trace/proxies.py`; here they are asked about the pairs that
-`races_pairs.py` picks, and the answers are counted. The checks PD201 to PD204 say the
+`races_pairs.py` picks, and the answers are counted. The checks PD201 to PD205 say the
 result in words.
 """
 
@@ -21,6 +21,7 @@ from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
 SHOWN = 50
+FLAGS = 16  # faults, each with and without parallel grid points
 
 
 class Fault(Enum):
@@ -30,6 +31,7 @@ class Fault(Enum):
     WRITE_WRITE = "write-write"
     UNCOMMITTED = "uncommitted"  # ordered, but stored through the other proxy
     UNFENCED = "unfenced"  # ordered, but read through the other proxy
+    UNSEEN = "unseen"  # ordered, but stored to global memory through the other proxy
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,6 +75,8 @@ def _races(trace: Trace) -> tuple[Race, ...]:
     unfenced = standing == Standing.UNFENCED
     fault = np.where(reads, 0, 1) + np.where(unfenced, 2, 0)
     fault[unfenced] = np.where(kinds[a[unfenced]] == Kind.READ, 3, 2)
+    in_gmem = np.array([row.space == "gmem" for row in trace.buffer_rows], bool)
+    fault[unfenced & in_gmem[trace.columns.object[a]]] = 4
     return tuple(
         _race(trace, fault, a[members], b[members], is_parallel)
         for fault, is_parallel, members in _grouped(trace, a, b, fault, parallel)
@@ -91,12 +95,12 @@ def _grouped(
     sides = of.reshape(2, -1)
     key = sides[0] * len(site) + sides[1]
     key = key * (len(name) + 1) + name[columns.object[a]]
-    key, group = np.unique(key * 8 + fault * 2 + parallel, return_inverse=True)
+    key, group = np.unique(key * FLAGS + fault * 2 + parallel, return_inverse=True)
     places = [_place(trace, int(number)) for number in site]
     labels: dict[Any, int] = {}
     label = np.zeros(len(key), np.int64)
     for number, value in enumerate(key.tolist()):
-        value, flags = divmod(value, 8)
+        value, flags = divmod(value, FLAGS)
         pair, buffer = divmod(value, len(name) + 1)
         lines = sorted((places[i] for i in divmod(pair, len(site))), key=str)
         label[number] = labels.setdefault((*lines, buffer, flags), len(labels))
@@ -149,10 +153,15 @@ def _in_parallel(trace: Trace, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         mine = mine[(columns.block[a[mine]] >= 0) & (columns.block[b[mine]] >= 0)]
         mine = mine[_is_shared(trace, launch.kernel, a[mine], b[mine])]
         points = [
-            np.unravel_index(columns.block[side[mine]], launch.grid) for side in (a, b)
+            np.unravel_index(columns.block[side[mine]], (*launch.mesh, *launch.grid))
+            for side in (a, b)
         ]
-        for axis in axes:
-            result[mine] |= points[0][axis] != points[1][axis]
+        differ = [left != right for left, right in zip(*points, strict=True)]
+        of_grid = differ[len(launch.mesh) :]
+        apart = np.any([of_grid[axis] for axis in axes], axis=0)
+        for elsewhere in differ[: len(launch.mesh)]:  # there the order is the kernel's
+            apart &= ~elsewhere
+        result[mine] |= apart
     return result
 
 

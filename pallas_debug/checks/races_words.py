@@ -23,7 +23,7 @@ def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Findi
     """The finding of a race. Its line is the program's where an agent takes part."""
     first, second = trace.events[race.first], trace.events[race.second]
     main, other = second, first
-    crossing = race.fault in (Fault.UNCOMMITTED, Fault.UNFENCED)
+    crossing = race.fault in (Fault.UNCOMMITTED, Fault.UNFENCED, Fault.UNSEEN)
     if second.thread.is_agent and not first.thread.is_agent and not crossing:
         main, other = first, second
     missing, hint = _missing(trace, race)
@@ -54,7 +54,8 @@ def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Findi
 def _did(event: Event) -> str:
     """``warpgroup 0 of block (1,) writes `smem`[0:64] at line 31``."""
     name = event.buffer.name if event.buffer else "?"
-    return f"{event.thread.name} {VERBS[event.kind]} `{name}`{_part(event)}{_at(event)}"
+    target = f"`{name}`{_part(event)}{event.owner}"
+    return f"{event.thread.name} {VERBS[event.kind]} {target}{_at(event)}"
 
 
 def _did_too(event: Event, main: Event) -> str:
@@ -101,6 +102,12 @@ def _missing(trace: Trace, race: Race) -> tuple[str, str]:
     if race.fault is Fault.UNFENCED:
         text = "no `commit_smem` orders the two proxies"
         return text, f"if in doubt, call `plgpu.commit_smem()` between {m} and {n}"
+    if race.fault is Fault.UNSEEN:
+        text = "no fence makes a thread's stores to global memory visible to copies"
+        store = "store through shared memory (`copy_smem_to_gmem`, `wait_smem_to_gmem(0)`)"
+        if second.kind is Kind.READ:
+            return text, f"{store} at {m}, read plainly at {n}, or use two launches"
+        return text, f"{store} at {m}, too, or use two launches"
     text = "nothing orders the two"
     for advice in ADVICE:
         hint = advice(trace, race, first, second)
@@ -133,6 +140,19 @@ def _of_tensor_memory(trace: Trace, race: Race, first: Event, second: Event) -> 
     return f"call `plgpu.{call}()` after {_line(first)} {where}"
 
 
+def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
+    """What reaches for another device's memory after that one has used it."""
+    a, b = _program(trace, first), _program(trace, second)
+    late = not second.thread.is_agent or _is_issued_after(trace, first, second)
+    if not (second.owner and late) or a.row.device == b.row.device:
+        return ""
+    where = f"{_line(second)} of {b.name}"
+    return (
+        f"before {where}, wait for a semaphore that {a.name} signals there after "
+        f"{_line(first)} is over"
+    )
+
+
 def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """An asynchronous operation that is not waited for."""
     agent = first if first.thread.is_agent else second
@@ -142,6 +162,9 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
         return ""
     n = _line(second if agent is first else first)
     unit, started = races.engine(trace, agent.seq), _line(agent)
+    shared = _shared(trace, first, second)
+    if shared:
+        return shared
     if agent.thread.kind == "dma":
         return f"wait for the copy started at {started} before {n}"
     if unit is Engine.WGMMA:
@@ -159,6 +182,29 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
             call = "`plgpu.wait_smem_to_gmem(0)`, not read-only,"
         return f"call {call} before {n}, on the thread that started the copy"
     return f"wait for the operation started at {started} before {n}"
+
+
+def _shared(trace: Trace, first: Event, second: Event) -> str:
+    """Several copies count on one semaphore, and the wait was not for all of them."""
+    if not first.thread.is_agent or second.thread.is_agent:
+        return ""
+    columns = trace.columns
+    told = columns.of_thread(first.thread.number)
+    told = told[np.isin(columns.kind[told], (Kind.SIGNAL, Kind.ARRIVE))][:1]
+    mine = columns.of_thread(second.thread.number)
+    waits = mine[(columns.kind[mine] == Kind.WAIT) & (mine < second.seq)]
+    at = columns.object[waits], columns.region[waits]
+    same = (at[0] == columns.object[told]) & (at[1] == columns.region[told])
+    waits = waits[same] if len(told) else waits[:0]
+    if not len(waits) or waits[-1] < int(told[0]):
+        return ""
+    wait = trace.events[int(waits[-1])]
+    name = wait.buffer.name if wait.buffer else "?"
+    return (
+        f"the wait at {_line(wait)} counts at `{name}`{_part(wait)}, which more "
+        "than one copy signals, and does not tell which of them is over: give each copy "
+        f"its own, or wait for all of them before {_line(second)}"
+    )
 
 
 def _is_issued_after(trace: Trace, first: Event, second: Event) -> bool:
@@ -183,6 +229,8 @@ def _signalled(trace: Trace, agent: Event) -> str:
 
 def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """Threads of the program."""
+    if _reads_nothing(trace, first):  # it was meant to come second
+        first, second = second, first
     a, b = _program(trace, first), _program(trace, second)
     m, n = _line(first), _line(second)
     backend = first.launch.backend
@@ -192,15 +240,25 @@ def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
     if (
         backend == "mosaic_gpu"
         and a.row.cluster >= 0
-        and a.row.cluster == b.row.cluster
+        and (a.row.cluster, a.row.device) == (b.row.cluster, b.row.device)
     ):
         return f"wait before {n} for a `plgpu.ClusterBarrier` arrived at after {m}"
-    if backend == "tpu":
+    if backend == "tpu" or a.row.device != b.row.device:
         return f"wait before {n} for a semaphore that {a.name} signals after {m}"
     return (
         "blocks of a grid run in any order: let each write a part of its own, use an "
         "atomic or a semaphore, or split the kernel in two launches"
     )
+
+
+def _reads_nothing(trace: Trace, event: Event) -> bool:
+    """Whether an event reads memory that nobody had written by then."""
+    if event.kind is not Kind.READ or event.buffer is None:
+        return False
+    columns = trace.columns
+    same = columns.object[: event.seq] == event.buffer.number
+    written = np.isin(columns.kind[: event.seq], (Kind.WRITE, Kind.UPDATE))
+    return event.buffer.row.initial < 0 and not (same & written).any()
 
 
 def _program(trace: Trace, event: Event) -> Any:
@@ -212,7 +270,13 @@ def _program(trace: Trace, event: Event) -> Any:
 
 
 Advice = Callable[[Trace, Race, Event, Event], str]
-ADVICE: tuple[Advice, ...] = (_of_parallel, _of_tensor_memory, _of_agent, _of_threads)
+ADVICE: tuple[Advice, ...] = (
+    _of_parallel,
+    _of_tensor_memory,
+    _of_devices,
+    _of_agent,
+    _of_threads,
+)
 
 
 def of_fault(trace: Trace, *faults: Fault) -> tuple[Race, ...]:

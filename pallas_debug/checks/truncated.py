@@ -2,7 +2,8 @@
 
 ## What it does
 
-Says which launch ended early, and after how many events.
+Says which launch ended early, and after how many events. Where one thread went round a
+loop all the time, the line is that loop's.
 
 ## Why is this bad?
 
@@ -24,9 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pallas_debug.checks import cut_short
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace.trace import Trace
+
+WAY = "raise the limit, or record fewer grid points with `blocks=`"
 
 
 @check("PD902", "truncated", severity=Severity.WARNING)
@@ -34,13 +38,4 @@ def truncated(trace: Trace) -> Iterator[Finding]:
     """Launches with the outcome `truncated`."""
     for launch in trace.launches:
         if launch.outcome.kind == "truncated":
-            count = len(launch.events)
-            yield Finding(
-                message=f"the recording of {launch.name} reached a limit: "
-                f"{launch.outcome.message} after {count:,} events; "
-                "what follows is unknown",
-                hint="raise the limit, or record fewer grid points with `blocks=`",
-                loc=launch.loc,
-                launch=launch.number,
-                events=(launch.last_event - 1,) if count else (),
-            )
+            yield cut_short.finding(trace, launch, "reached a limit", WAY)

@@ -4,6 +4,7 @@ from pallas_debug.ir.kernel import Buffer as Buffer
 from pallas_debug.ir.kernel import Grid as Grid
 from pallas_debug.ir.kernel import Kernel as Kernel
 from pallas_debug.ir.kernel import Launch as Launch
+from pallas_debug.ir.kernel import mesh_of as mesh_of
 from pallas_debug.ir.listing import listing as listing
 from pallas_debug.ir.loc import Loc as Loc
 from pallas_debug.ir.pure import Pure as Pure

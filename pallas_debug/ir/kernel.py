@@ -141,9 +141,11 @@ class Launch:
     """A kernel with its arguments: everything needed to run, and nothing else.
 
     Attributes:
-      arguments: Scalar-prefetch operands and inputs, in the order of `kernel.buffers`.
-      grid: Concrete grid sizes.
-      axes: Sizes of the enclosing device mesh axes; `device` is this device's place.
+      arguments: Scalar-prefetch operands and inputs, in the order of `kernel.buffers`;
+        of a launch on all devices of a mesh those of each device, one after the other.
+      grid: Concrete grid sizes, of one device.
+      axes: Sizes of the enclosing device mesh axes; `device` is this device's place,
+        empty where the launch is one of all devices together.
       chip: Name of the chip that is pretended, e.g. `h100`.
     """
 
@@ -153,3 +155,13 @@ class Launch:
     axes: Mapping[str, int] = field(default_factory=lambda: EMPTY)
     device: Mapping[str, int] = field(default_factory=lambda: EMPTY)
     chip: str = ""
+
+    @property
+    def mesh(self) -> tuple[int, ...]:
+        """Sizes of the device axes that it runs on together; empty for one device."""
+        return mesh_of(self.axes, self.device)
+
+
+def mesh_of(axes: Mapping[str, int], device: Mapping[str, int]) -> tuple[int, ...]:
+    """The devices that a launch runs on together, as sizes; empty for one device."""
+    return () if device else tuple(axes.values())

@@ -15,7 +15,7 @@ def backend_of(call: Any, chip_backend: str | None) -> str:
     params = call.params
     if call.primitive != "pallas_call":
         mesh = params["meshes"][0] if "meshes" in params else params["mesh"]
-        return "tpu" if "mosaic.core" in type(mesh).__module__ else "mosaic_gpu"
+        return "tpu" if ".mosaic." in type(mesh).__module__ else "mosaic_gpu"
     module = type(params.get("compiler_params")).__module__
     if "triton" in module:
         return "triton"

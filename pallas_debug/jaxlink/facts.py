@@ -6,6 +6,7 @@ interpreters may refuse them all the same, so they are noted with their place.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,13 @@ from pallas_debug.jaxlink.capture import LaunchCall
 from pallas_debug.jaxlink.lowering import Lowering
 
 UNSEEN = ("gpu.layout_cast", "pallas.delay")
+
+OF_DEVICES = (
+    "gpu.multimem_load_reduce",
+    "gpu.multimem_store",
+    "gpu.semaphore_signal_multicast",
+    "pallas.on_device",
+)
 
 
 def facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
@@ -34,12 +42,33 @@ def facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
         options = p.get("interpret")
         found["inline_mgpu"] = getattr(options, "inline_mgpu", "error")
         found["out_of_bounds_reads"] = getattr(options, "out_of_bounds_reads", "raise")
+    if math.prod(call.axis_env.values()) > 1 and any(map(_reaches, lw.tape)):
+        found["together"] = True  # its devices are run as one launch
     if lw.vmapped:
         found["vmapped"] = lw.vmapped  # axes of the grid that the user does not count
+    spaces = tuple(_foreign_spaces(p.get("grid_mapping")))
+    if spaces:
+        found["foreign_spaces"] = spaces
     unseen = tuple(dict.fromkeys(_unseen(jaxpr, call.loc)))
     if unseen:
         found["unseen"] = tuple((op, lw.add_loc(loc)) for op, loc in unseen)
     return found
+
+
+def _reaches(instr: ir.Instr) -> bool:
+    """Whether an instruction reaches for a device, perhaps another one."""
+    steps = (step for access in instr.accesses for step in access.steps)
+    views = (ir.Multicast, ir.Peer)
+    return instr.op in OF_DEVICES or any(isinstance(step, views) for step in steps)
+
+
+def _foreign_spaces(mapping: Any) -> Iterator[tuple[int, str]]:
+    """Operands whose block names a memory that is none of a GPU's: number, name."""
+    for number, block in enumerate(getattr(mapping, "block_mappings", ())):
+        space = getattr(block.block_aval, "memory_space", None)
+        of_gpu = isinstance(space, privates.gpu_core.MemorySpace)
+        if space is not None and not of_gpu and str(space).lower() != "default":
+            yield number, repr(space)
 
 
 def _unseen(jaxpr: Any, loc: ir.Loc | None) -> Iterator[tuple[str, ir.Loc | None]]:

@@ -11,7 +11,7 @@ import dis
 import inspect
 import re
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from pallas_debug import ir
@@ -19,6 +19,7 @@ from pallas_debug.jaxlink import locations, privates
 
 _CALL_WITH_STAR = dis.opmap["CALL_FUNCTION_EX"]
 _STARRED = re.compile(r"\w+\[\d+\]")
+_KEYWORD = re.compile(r"(\w+)\['(\w+)'\](.*)")
 
 
 def of_wrapped(body: Any, count: int) -> tuple[list[str], list[str]]:
@@ -35,9 +36,11 @@ def of_wrapped(body: Any, count: int) -> tuple[list[str], list[str]]:
     scratch = [str(name) for name in inner.debug_info.arg_names or ()]
     own = _parameters(code)
     star = _star(code)
-    if star and all(map(_STARRED.fullmatch, scratch)):
-        names = _handed_on(inner, code, count + len(scratch))
-        return names[:count], names[count:]
+    keywords = _keywords(scratch, code)
+    starred = [name for name in scratch if _STARRED.fullmatch(name)]
+    if star and len(starred) + len(keywords) == len(scratch):
+        names = _handed_on(inner, code, count + len(starred), _roots(keywords))
+        return names[:count], names[count:] + keywords
     return _before({name.split("[")[0] for name in scratch}, own, count), []
 
 
@@ -51,11 +54,32 @@ def of_starred(body: Any, names: list[str]) -> list[str]:
     return _handed_on(body, code, len(names))
 
 
-def _handed_on(jaxpr: Any, code: types.CodeType, count: int) -> list[str]:
+def _keywords(scratch: list[str], code: types.CodeType) -> list[str]:
+    """What a function takes as `**kwargs`, by the names it was given under."""
+    if not code.co_flags & inspect.CO_VARKEYWORDS:
+        return []
+    starred = bool(code.co_flags & inspect.CO_VARARGS)
+    own = code.co_varnames[code.co_argcount + code.co_kwonlyargcount + starred]
+    found = [match for name in scratch if (match := _KEYWORD.fullmatch(name))]
+    return [match[2] + match[3] for match in found if match[1] == own]
+
+
+def _roots(keywords: list[str]) -> set[str]:
+    return {re.split(r"[\[.]", name)[0] for name in keywords}
+
+
+def _handed_on(
+    jaxpr: Any, code: types.CodeType, count: int, keywords: Set[str] = frozenset()
+) -> list[str]:
     """Parameters of the one function that gets all references, else of `*refs`."""
-    called = {inner for inner in _called(jaxpr, code) if inner.co_argcount == count}
+    called = {
+        inner
+        for inner in _called(jaxpr, code)
+        if len([n for n in _taken(inner) if n not in keywords]) == count
+        and keywords <= set(_taken(inner))
+    }
     if len(called) == 1:
-        return list(called.pop().co_varnames[:count])
+        return [n for n in _taken(called.pop()) if n not in keywords][:count]
     own, star = _parameters(code), _star(code)
     return own[:count] + [f"{star}[{i}]" for i in range(count - len(own))]
 
@@ -78,6 +102,11 @@ def _code(jaxpr: Any) -> types.CodeType | None:
             if (code.co_filename, code.co_firstlineno) == (place.file, place.line):
                 return code
     return None
+
+
+def _taken(code: types.CodeType) -> tuple[str, ...]:
+    """What may be given by name or place."""
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _parameters(code: types.CodeType) -> list[str]:

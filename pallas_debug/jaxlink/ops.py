@@ -17,6 +17,7 @@ FAMILIES = {
     "gpu": ("gpu_primitives", "gpu_core"),
     "tpu": ("tpu_primitives",),
     "triton": ("triton_primitives",),
+    "sc": ("sparse_core_primitives",),
 }
 
 

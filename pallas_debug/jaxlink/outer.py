@@ -33,6 +33,7 @@ CALLS: Mapping[str, str] = {
     "pjit": "jaxpr",
     "remat": "jaxpr",
     "remat2": "jaxpr",
+    "remat_opt": "fwd_jaxpr",
     "xla_metadata_call": "jaxpr",
 }
 
@@ -224,7 +225,7 @@ def _blank(aval: Any) -> Any:
 
 
 def _shard_map(eqn: Any, operands: list[Any], around: Surroundings) -> list[Any]:
-    if around.lanes.mesh is not None:
+    if around.lanes.axis_env:
         raise errors.CaptureError(what="a `shard_map` inside another", loc=around.loc)
 
     def body(lanes: shards.Lanes, blocks: list[Any]) -> list[Any]:

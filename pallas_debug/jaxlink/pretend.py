@@ -2,7 +2,9 @@
 
 Kernels ask how many cores there are, of which kind and for which CUDA; a CPU has no
 answer. Only kernel code hears ours: JAX's own machinery (meshes, placement, compilation)
-goes on seeing the real device, so that arrays live and move as ever.
+goes on seeing the real device, so that arrays live and move as ever. Which platform it
+is, only a chosen chip says, and only to code outside JAX: libraries take another way on
+a CPU, and some refuse it.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import jax
+
 from pallas_debug.ir import chips
-from pallas_debug.jaxlink import privates
+from pallas_debug.jaxlink import backward, privates
 
 # A toolkit without the known miscompilations that shipped kernels step around.
 CUDA_VERSION = 13000
@@ -26,6 +30,7 @@ SHARED_MEMORY = "shared_memory_per_block_optin"
 OF_A_GPU = ("core_count", "compute_capability", SHARED_MEMORY)
 
 _MACHINERY = ("jax._src.", "jaxlib.")
+_JAX = ("jax.", "jaxlib.")
 _KERNEL_CODE = ("jax._src.pallas.", "jax._src.tpu_info")
 
 
@@ -35,6 +40,8 @@ class _Answers:
     cores: int | None
 
     def get(self, question: str, asker: str) -> Any:
+        if question == "platform":
+            return self.platform(asker)
         chip = self.chip or _likely_chip(question, asker)
         if chip is None:
             return None
@@ -43,6 +50,9 @@ class _Answers:
         if question == SHARED_MEMORY:
             return chip.smem_bytes if chip.backend == "gpu" else None
         return getattr(chip, question)
+
+    def platform(self, asker: str) -> str | None:
+        return self.chip.backend if self.chip and not asker.startswith(_JAX) else None
 
 
 def _likely_chip(question: str, asker: str) -> chips.Chip | None:
@@ -101,6 +111,8 @@ def _install() -> None:
             _replace_questions(privates.xla_client.Device)
             _replace_questions(privates.mesh.AbstractDevice)
             _replace_cuda_versions()
+            _replace_default_backend()
+            _undo.enter_context(backward.own_lines())
 
 
 def _uninstall() -> None:
@@ -112,7 +124,7 @@ def _uninstall() -> None:
 
 
 def _replace_questions(device_class: type) -> None:
-    for question in ("device_kind", "num_cores", *OF_A_GPU):
+    for question in ("device_kind", "platform", "num_cores", *OF_A_GPU):
         original = vars(device_class).get(question)
         if original is None:
             _undo.callback(delattr, device_class, question)
@@ -153,13 +165,25 @@ def _replace_cuda_versions() -> None:
     _undo.callback(_swap_everywhere, "cuda_versions", ours, None)
 
 
+def _replace_default_backend() -> None:
+    real = jax.default_backend
+
+    def default_backend() -> str:
+        answers = _answers.value
+        asker = sys._getframe(1).f_globals.get("__name__") or ""
+        return (answers and answers.platform(asker)) or real()
+
+    _swap_everywhere("default_backend", real, default_backend)
+    _undo.callback(_swap_everywhere, "default_backend", default_backend, real)
+
+
 def _swap_everywhere(name: str, old: Any, new: Any) -> None:
     for namespace in _holders(name, len(sys.modules)):
         if namespace.get(name, new) is old:
             namespace[name] = new
 
 
-@functools.lru_cache(maxsize=1)
+@functools.lru_cache(maxsize=2)
 def _holders(name: str, count: int) -> tuple[dict[str, Any], ...]:
     """Namespaces of the modules that know `name`; `count` says when to look again."""
     spaces = [getattr(m, "__dict__", {}) for m in list(sys.modules.values())]

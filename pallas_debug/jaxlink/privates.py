@@ -43,6 +43,8 @@ from jax._src.state import primitives as state_primitives
 from jax._src.pallas.triton import primitives as triton_primitives
 # dma_start, …
 from jax._src.pallas.mosaic import primitives as tpu_primitives
+# a SparseCore's gather, scatter, barrier, …
+from jax._src.pallas.mosaic import sc_primitives as sparse_core_primitives
 # plgpu.Mesh, barriers, transforms; JAX 0.10.2 needs absl for it
 from jax._src.pallas.mosaic_gpu import core as gpu_core
 # copy_gmem_to_smem, …
@@ -75,6 +77,10 @@ from jax._src.config import traceback_filtering as traceback_filtering
 # --- locations --------------------------------------------------------------------------
 # what JAX counts as the user's
 from jax._src.source_info_util import is_user_filename as is_user_filename
+# what an equation is traced with: its line and its scopes
+from jax._src import source_info_util as source_info
+# backward passes: `_name_stack_ctx` gives their equations the forward call's line
+from jax._src.interpreters import ad as ad
 # code object and offset → line and column
 from jax._src.source_info_util import raw_frame_to_frame as raw_frame_to_frame
 

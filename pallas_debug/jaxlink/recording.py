@@ -24,9 +24,12 @@ import jax
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import CaptureError
 from pallas_debug.jaxlink import apart, capture, hostcalls, locations, privates
+from pallas_debug.jaxlink.meetings import Meetings, OnMesh
 
 OnLowered = Callable[[capture.LaunchCall], None]
+
 
 DEVICE_PLATFORMS = ("cuda", "rocm", "tpu")
 
@@ -55,8 +58,11 @@ class _Recording:
         on_launch: capture.OnLaunch,
         on_lowered: OnLowered | None,
         prepare: OnLowered | None,
+        on_mesh: OnMesh | None,
     ) -> None:
         self.on_launch = on_launch
+        self.on_mesh = on_mesh
+        self.meetings = Meetings(on_mesh)
         self.on_lowered = on_lowered
         self.prepare = prepare
         self.key = "recording" if on_lowered is None else f"recording {next(_fresh)}"
@@ -69,10 +75,26 @@ class _Recording:
     ) -> capture.Arrays:
         # XLA frees the operands when the call returns.
         copies = [np.array(array) for array in arrays]
+        if not self.meetings.wants(call):
+            return self.run_all([call], [copies])[0]
+        try:
+            return self.meetings.join(call, copies, self.run_all)
+        except CaptureError as error:
+            self.error = self.error or error
+            raise RuntimeError(f"{self.mark}: {error!r}") from None
+
+    def run_all(
+        self, calls: Sequence[capture.LaunchCall], arrays: Sequence[capture.Arrays]
+    ) -> list[capture.Arrays]:
+        """The same for some devices at once, with arrays that stay."""
         with self.lock:
             if self.error is None:
                 try:
-                    return capture.checked(call, self.on_launch(call, copies))
+                    if len(calls) > 1 and self.on_mesh is not None:
+                        outs = self.on_mesh.launches(calls, arrays)
+                    else:
+                        outs = list(map(self.on_launch, calls, arrays))
+                    return list(map(capture.checked, calls, outs))
                 except BaseException as error:  # raised again at exit
                     self.error = error
         raise RuntimeError(f"{self.mark}: {self.error!r}")
@@ -102,6 +124,7 @@ def recording(
     on_launch: capture.OnLaunch,
     on_lowered: OnLowered | None = None,
     prepare: OnLowered | None = None,
+    on_mesh: OnMesh | None = None,
 ) -> Iterator[None]:
     """Hands every launch inside the `with` block to `on_launch`.
 
@@ -115,8 +138,9 @@ def recording(
         rule, which may refuse. Nothing runs then.
       prepare: Called when a launch is compiled, in the thread of the caller: for what
         can be done before it runs.
+      on_mesh: What is called for launches on several devices of a mesh together.
     """
-    mine = _Recording(on_launch, on_lowered, prepare)
+    mine = _Recording(on_launch, on_lowered, prepare, on_mesh)
     with contextlib.ExitStack() as stack:
         _enter(mine)
         stack.callback(_leave, mine)
@@ -135,15 +159,17 @@ def stopped(error: BaseException) -> bool:
     return any(one.stopped(error) for one in _open)
 
 
-def announced(on_launch: capture.OnLaunch) -> capture.OnLaunch:
-    """The same, after every open recording has seen the launch."""
+def announced(on_mesh_launch: capture.OnMeshLaunch) -> capture.OnMeshLaunch:
+    """The same, after every open recording has seen the launch of all devices."""
 
-    def launch(call: capture.LaunchCall, arrays: capture.Arrays) -> capture.Arrays:
+    def launches(
+        calls: Sequence[capture.LaunchCall], arrays: Sequence[capture.Arrays]
+    ) -> Sequence[capture.Arrays]:
         for one in tuple(_open):
-            one.run(call, arrays)
-        return on_launch(call, arrays)
+            one.run_all(calls, [[np.array(a) for a in mine] for mine in arrays])
+        return on_mesh_launch(calls, arrays)
 
-    return launch
+    return launches
 
 
 def _enter(mine: _Recording) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -28,6 +28,9 @@ LAYOUT = (
 TMEM_COLUMN_BYTES = 128 * 4
 
 
+Dim = ir.Slice | ir.At | ir.Gather
+
+
 class Leaf(NamedTuple):
     """A traced index with its type."""
 
@@ -50,15 +53,23 @@ class _Box:
         self.leaf = leaf
 
 
-def access(ref: ir.Operand, aval: Any, transforms: Iterable[Any]) -> ir.Access:
-    """A reference with its transforms as an `ir.Access`."""
+def access(
+    ref: ir.Operand,
+    aval: Any,
+    transforms: Iterable[Any],
+    by_reference: Callable[[Any], Dim] | None = None,
+) -> ir.Access:
+    """A reference with its transforms as an `ir.Access`.
+
+    `by_reference` says what an index stands for that is itself a reference.
+    """
     steps: list[ir.ViewStep] = []
     transforms = list(transforms or ())
     for number, transform in enumerate(transforms):
         if type(transform).__name__ == "ExtractAliasedRef":
             steps.append(_alias(transform, aval, transforms[number + 1 :]))
         else:
-            step = _step(transform, aval)
+            step = _step(transform, aval, by_reference or _refuse)
             if step is not None:
                 steps.append(step)
         aval = transform.transform_type(aval) if aval is not None else None
@@ -80,12 +91,33 @@ def _alias(transform: Any, aval: Any, following: Sequence[Any]) -> ir.Alias:
     )
 
 
-def _step(transform: Any, aval: Any) -> ir.ViewStep | None:
+def _refuse(index: Any) -> Dim:
+    raise UnsupportedForm(
+        op="",
+        form="a reference as an index, in something else than a copy",
+        way="read the indices first: `x[i_ref[...]]`",
+    )
+
+
+def is_reference(index: Any) -> bool:
+    """Whether an index is a reference, or a view of one."""
+    aval = index.leaf.aval if isinstance(index, _Box) else index
+    return hasattr(index, "ref") or isinstance(aval, privates.AbstractRef)
+
+
+def _step(
+    transform: Any, aval: Any, by_reference: Callable[[Any], Dim]
+) -> ir.ViewStep | None:
     name = type(transform).__name__
     if name in LAYOUT:
         return None
     if name == "NDIndexer":
-        return ir.Index(dims=tuple(dimension(i) for i in transform.indices))
+        return ir.Index(
+            dims=tuple(
+                by_reference(i) if is_reference(i) else dimension(i)
+                for i in transform.indices
+            )
+        )
     if name == "TransposeTransform":
         return ir.Transpose(permutation=tuple(transform.permutation))
     if name == "ReshapeTransform":
@@ -130,7 +162,7 @@ def operand(value: Any) -> ir.Operand:
     return constant(np.asarray(value))
 
 
-def dimension(index: Any) -> ir.Slice | ir.At | ir.Gather:
+def dimension(index: Any) -> Dim:
     if isinstance(index, privates.indexing.Slice):
         dtype, ndim = "", 0
         if isinstance(index.start, _Box):

@@ -3,11 +3,13 @@
 A value of the body is one array with a leading dimension per mesh axis: row `d` is what
 device `d` holds. JAX computes what is no launch, over all devices and with its own
 collectives; so a launch can be made for all devices at once, in a fixed order and
-without a thread. Outside a `shard_map` there is one lane and no leading dimension.
+without a thread. Outside a `shard_map` there is one lane and no leading dimension. The
+devices of an abstract mesh are lanes as well, computed on the one device at hand.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,17 +29,15 @@ class Lanes:
     """What the devices of one `shard_map` hold and do in common.
 
     Attributes:
-      mesh: Their mesh; None for the single lane outside a `shard_map`.
+      mesh: Their mesh; None for an abstract one, and for the single lane outside a
+        `shard_map`.
+      axis_env: Names and sizes of the mesh axes.
       compiled: Equations already compiled for all lanes, by identity.
     """
 
     mesh: Mesh | None = None
+    axis_env: Mapping[str, int] = field(default_factory=dict[str, int])
     compiled: dict[int, Any] = field(default_factory=dict, repr=False)
-
-    @property
-    def axis_env(self) -> dict[str, int]:
-        """Names and sizes of the mesh axes."""
-        return {} if self.mesh is None else dict(self.mesh.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,12 +56,11 @@ class Lanes:
 
     def lift(self, value: Any) -> Any:
         """The same value on every lane."""
-        if self.mesh is None:
+        if not self.axis_env:
             return value
         value = jnp.asarray(value)
-        return jax.device_put(
-            jnp.broadcast_to(value, (*self.shape, *value.shape)), self._rows
-        )
+        wide = jnp.broadcast_to(value, (*self.shape, *value.shape))
+        return wide if self.mesh is None else jax.device_put(wide, self._rows)
 
     def rows(self, value: Any) -> np.ndarray:
         """A value of every lane, to be indexed by lane: read-only."""
@@ -94,7 +93,7 @@ class Lanes:
 
         `operands` are the values of the equation's variables, its literals left out.
         """
-        if self.mesh is None:
+        if not self.axis_env:
             return _bind(eqn, operands)
         if id(eqn) not in self.compiled:
             self.compiled[id(eqn)] = eqn, self.mapped(lambda *xs: _bind(eqn, xs))
@@ -102,7 +101,10 @@ class Lanes:
 
     def mapped(self, fn: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         """A function of one lane's values as one of all lanes' values."""
-        assert self.mesh is not None, "only a mesh has more than one lane"
+        if self.mesh is None:
+            for name, size in reversed(self.axis_env.items()):
+                fn = jax.vmap(fn, axis_name=name, axis_size=size)
+            return jax.jit(fn)
         lead = len(self.shape)
 
         def on_blocks(*blocks: Any) -> list[Any]:
@@ -153,8 +155,14 @@ def run_shard_map(
 ) -> list[Any]:
     """Evaluates a `shard_map` equation whose body `run_body` evaluates on lanes."""
     mesh = _devices_of(eqn)
+    in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]
+    if not isinstance(mesh, Mesh):
+        lanes = Lanes(axis_env=dict(mesh.shape))
+        blocks = [cut(x, spec, lanes) for x, spec in zip(operands, in_specs, strict=True)]
+        outs = run_body(lanes, blocks)
+        return [joined(x, spec, lanes) for x, spec in zip(outs, out_specs, strict=True)]
     plain = Mesh(mesh.devices, mesh.axis_names)  # explicit axes would be part of types
-    lanes = Lanes(mesh=plain)
+    lanes = Lanes(mesh=plain, axis_env=dict(plain.shape))
     rows = PartitionSpec(*mesh.axis_names)
     lead = tuple(range(len(lanes.shape)))
 
@@ -168,7 +176,6 @@ def run_shard_map(
         )
         return jax.device_put(value, NamedSharding(mesh, spec))
 
-    in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]
     blocks = [split(x, spec) for x, spec in zip(operands, in_specs, strict=True)]
     outs = run_body(lanes, blocks)
     return [join(out, spec) for out, spec in zip(outs, out_specs, strict=True)]
@@ -182,12 +189,55 @@ def _reshard(fn: Any, mesh: Any, in_spec: Any, out_spec: Any) -> Any:
     )
 
 
-def _devices_of(eqn: Any) -> Mesh:
+def cut(value: Any, spec: Any, lanes: Lanes) -> Any:
+    """What each lane gets of an array, with the leading dimensions."""
+    parts = _parts(spec, value.ndim)
+    shape, moved = list[int](), list[str]()
+    for names, size in zip(parts, value.shape, strict=True):
+        counts = [lanes.axis_env[name] for name in names]
+        shape += [*counts, size // math.prod(counts)]
+        moved += [*names, ""]
+    order = [moved.index(name) for name in lanes.axis_env if name in moved]
+    rest = [at for at, name in enumerate(moved) if not name]
+    value = jnp.transpose(value.reshape(shape), (*order, *rest))
+    lead = [n if name in moved else 1 for name, n in lanes.axis_env.items()]
+    block = value.shape[len(order) :]
+    return jnp.broadcast_to(value.reshape((*lead, *block)), (*lanes.shape, *block))
+
+
+def joined(value: Any, spec: Any, lanes: Lanes) -> Any:
+    """The inverse of `cut`; what an axis does not divide is taken from its first lane."""
+    names, rank = list(lanes.axis_env), value.ndim - len(lanes.shape)
+    parts = _parts(spec, rank)
+    used = [name for part in parts for name in part]
+    value = value[tuple(slice(None) if name in used else 0 for name in names)]
+    left = [name for name in names if name in used]
+    order, shape = list[int](), list[int]()
+    for dim, part in enumerate(parts):
+        order += [*(left.index(name) for name in part), len(left) + dim]
+        count = math.prod(lanes.axis_env[name] for name in part)
+        shape.append(count * value.shape[len(left) + dim])
+    return jnp.transpose(value, order).reshape(shape)
+
+
+def _parts(spec: Any, rank: int) -> list[tuple[str, ...]]:
+    """For each dimension the axes that divide it, the outermost first."""
+    given = [*spec, *[None] * (rank - len(spec))]
+    return [
+        () if one is None else (one,) if isinstance(one, str) else tuple(one)
+        for one in given
+    ]
+
+
+def _devices_of(eqn: Any) -> Any:
+    """The mesh, of devices where there are some."""
     mesh = eqn.params["mesh"]
     if not isinstance(mesh, Mesh):
-        mesh = privates.mesh.get_concrete_mesh()
-    if not isinstance(mesh, Mesh) or mesh.empty:
-        raise errors.CaptureError(what="a `shard_map` over an abstract mesh")
+        concrete = privates.mesh.get_concrete_mesh()
+        if isinstance(concrete, Mesh) and not concrete.empty:
+            mesh = concrete
+    if mesh.empty:
+        raise errors.CaptureError(what="a `shard_map` without a mesh")
     if set(eqn.params["newly_manual_axes"]) != set(mesh.axis_names):
         raise errors.CaptureError(what="a `shard_map` over some of its mesh axes")
     return mesh

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,12 +34,14 @@ class Target:
       interpret: What replaces the user's `interpret=`; None for a lowering.
       platform: What a lowering is for, `cuda` or `tpu`; empty for an interpreter.
       device: The kind and platform of the device that is named to it.
+      waits: Whether a wait in a kernel waits there, or only counts down.
     """
 
     name: str
     interpret: Any = None
     platform: str = ""
     device: tuple[str, str] = ("", "")
+    waits: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +70,7 @@ def interpreters() -> tuple[Target, ...]:
     return (
         Target(name="GPU interpret mode", interpret=privates.InterpretGPUParams()),
         Target(name="TPU interpret mode", interpret=pltpu.InterpretParams()),
-        Target(name="interpret=True", interpret=True),
+        Target(name="interpret=True", interpret=True, waits=False),
     )
 
 
@@ -112,20 +114,24 @@ class Subject:
                 outs = outer.evaluate(self._jaxpr, self._arrays, launch)
             return tuple(map(np.asarray, outs))
 
-        return _attempt(target, "runs", call, timeout)
+        return attempted(target, "runs", call, timeout)
 
     def lower(self, target: Target, timeout: float) -> Attempt:
-        """Lowers every launch of the function for a device, without compiling it."""
+        """Lowers every launch of the function, without compiling or running it.
+
+        For an interpreter that is what it does before its first step.
+        """
 
         def call() -> None:
-            with self._pretended(), _device(*target.device):
+            device = pretended_device(*target.device) if target.platform else nullcontext()
+            with self._pretended(), device:
                 for eqn in _launches(self._jaxpr):
-                    _lower(eqn, target.platform)
+                    _lower(eqn, target)
 
-        return _attempt(target, "lowers", call, timeout)
+        return attempted(target, "lowers", call, timeout)
 
 
-def _attempt(
+def attempted(
     target: Target, status: str, call: Callable[[], Any], timeout: float
 ) -> Attempt:
     """Calls in a thread of its own, so that one that hangs can be left behind."""
@@ -200,7 +206,7 @@ def _launches(jaxpr: Any) -> Iterator[Any]:
 # --- lowering for a device that is not there ----------------------------------------
 
 
-def _device(kind: str, platform: str) -> Any:
+def pretended_device(kind: str, platform: str) -> Any:
     device = privates.mesh.AbstractDevice(
         device_kind=kind, num_cores=None, platform=platform
     )
@@ -209,12 +215,12 @@ def _device(kind: str, platform: str) -> Any:
     )
 
 
-def _lower(eqn: Any, platform: str) -> None:
+def _lower(eqn: Any, target: Target) -> None:
     operands = [
         jax.ShapeDtypeStruct(var.aval.shape, var.aval.dtype) for var in eqn.invars
     ]
-    launch = jax.jit(lambda *values: _bind(eqn, values, False))
-    launch.trace(*operands).lower(lowering_platforms=(platform,))
+    launch = jax.jit(lambda *values: _bind(eqn, values, target.interpret or False))
+    launch.trace(*operands).lower(lowering_platforms=(target.platform or "cpu",))
 
 
 # --- what JAX said, and where -------------------------------------------------------

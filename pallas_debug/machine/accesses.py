@@ -243,7 +243,7 @@ class Accesses(Facts):
         thread = self.thread
         live = thread.block.live
         if thread.block.cluster in self.state.clusters:
-            live = sum(block.live for block in self.cluster(thread.block))
+            live = sum(block.live for block in self.kin(thread.block))
         if live <= 1 or (
             self.state.memory[number].decl.scope == "thread"
             and all(agent.done for agent in thread.agents)

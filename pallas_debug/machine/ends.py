@@ -23,7 +23,7 @@ def end(m: Step, thread: states.Thread) -> None:
     thread.block.live -= 1
     if thread.block.live > 0:
         return
-    blocks = m.cluster(thread.block)
+    blocks = m.kin(thread.block)
     if all(block.live <= 0 for block in blocks):
         for block in blocks:
             for number in block.zombies:

@@ -69,7 +69,7 @@ class Facts:
         self.tid = -1
         self.bid = -1
         self.launch_number = len(writer.launches) - 1
-        self.device = _linear(launch.axes, launch.device)
+        self.device = -1 if launch.mesh else _linear(launch.axes, launch.device)
         self.keep_reads = options.values == "all"
         self.keep_writes = options.values in ("all", "writes")
         self.full = False
@@ -119,6 +119,13 @@ class Facts:
 
     def cluster(self, block: states.Block) -> tuple[states.Block, ...]:
         """The blocks of a block's cluster, by rank; the block alone if it has none."""
+        blocks = self.kin(block)
+        if self.launch.mesh:
+            blocks = tuple(b for b in blocks if b.device == block.device)
+        return blocks
+
+    def kin(self, block: states.Block) -> tuple[states.Block, ...]:
+        """The blocks that may reach a block's memory, on any device."""
         return self.state.clusters.get(block.cluster) or (block,)
 
     def memory(self, ref: Any) -> Memory:
@@ -168,7 +175,7 @@ def start_chosen(launch: ir.Launch, options: Any) -> frozenset[int] | None:
     """Linear grid indices that were asked for, None for all."""
     if options.blocks is None:
         return None
-    shape = (*launch.grid, *launch.kernel.grid.cluster)
+    shape = (*launch.mesh, *launch.grid, *launch.kernel.grid.cluster)
     return frozenset(_linear_index(block, shape) for block in options.blocks)
 
 

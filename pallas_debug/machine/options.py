@@ -14,7 +14,7 @@ class Options:
 
     Attributes:
       chip: The chip that is pretended (`h100`, `b200`, `tpu-v5e`, …); None chooses by
-        the kernel's backend.
+        the kernel's backend. A GPU's for a TPU kernel, or the reverse, is refused.
       cores: Number of cores that the pretended chip reports; None: the chip's own.
       max_events: Events after which the run ends as `truncated`.
       max_seconds: Wall-clock seconds after which it does; None: no limit.

@@ -2,7 +2,8 @@
 
 Blocks run the same tape, so an allocation is known by its instruction and occurrence.
 What a peer has not allocated yet is allocated for it when somebody reaches for it: on
-hardware a cluster's memory is there before its first instruction.
+hardware a cluster's memory is there before its first instruction. The same buffer on
+another device is found in `devices.py`.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ def shared(
     """Buffers of a block that others may ask for: the first to ask allocates them."""
     entry = block.shared.get(key)
     if entry is None:
-        own, m.bid = m.bid, block.linear
+        own = m.bid, m.device
+        m.bid, m.device = block.linear, block.device
         entry = block.shared[key] = [[new(m, decl) for decl in decls], users, decls]
-        m.bid = own
+        m.bid, m.device = own
     return entry
 
 
@@ -54,9 +56,9 @@ def rank(m: Any, axes: Sequence[str]) -> int:
     return group(m, axes).index(m.thread.block)
 
 
-def peer(m: Any, ref: int, block: Block) -> int:
-    """The buffer of another block that corresponds to a buffer of this one."""
-    own = m.thread.block
+def peer(m: Any, ref: int, block: Block, of: Block | None = None) -> int:
+    """The buffer of another block that corresponds to one of this block, or of `of`."""
+    own = of or m.thread.block
     if block is own:
         return ref
     for key, (numbers, users, decls) in reversed(own.shared.items()):
@@ -67,49 +69,17 @@ def peer(m: Any, ref: int, block: Block) -> int:
 
 
 def reach(m: Any, ref: int, axes: tuple[str, ...], ids: Sequence[Any]) -> int:
-    """The buffer as owned by the block or device with these coordinates.
-
-    A launch is one device's: another device is beyond this machine.
-    """
+    """The buffer as owned by the block of the cluster with these coordinates."""
     wanted = dict(zip(axes, (int(i) for i in ids), strict=True))
-    if all(axis in m.kernel.grid.cluster_names for axis in axes):
-        own = m.thread.block.ids
-        names = m.kernel.grid.cluster_names
-        place = [wanted.get(name, own[name]) for name in names]
-        for block in m.cluster(m.thread.block):
-            if [block.ids[name] for name in names] == place:
-                return peer(m, ref, block)
-        raise UnsupportedForm(
-            op=m.kernel.tape[m.pc].op,
-            form=f"a reference to block {wanted}, outside the cluster",
-            way="keep the block's id within the cluster",
-            loc=m.kernel.loc_of(m.pc),
-        )
-    for number, (axis, value) in enumerate(wanted.items()):
-        own_id = m.device if axis == "logical" else _device(m, axis, number)
-        if value != own_id:
-            raise elsewhere(m, m.kernel.tape[m.pc].op, axis, value, own_id)
-    return ref
-
-
-def elsewhere(m: Any, op: str, axis: Any, there: int, here: int) -> UnsupportedForm:
-    """The error of an op that reaches for another device."""
-    names = list(m.launch.axes)
-    if isinstance(axis, int):
-        axis = names[axis] if axis < len(names) else "logical"
-    along = "" if axis == "logical" else f" along `{axis}`"
-    return UnsupportedForm(
-        op=op,
-        form=f"device {there}{along} from device {here}: each is recorded alone",
-        way="record the kernel on a mesh of one device, or run it on all in "
-        "pltpu.InterpretParams() or plgpu.InterpretGPUParams()",
+    own = m.thread.block.ids
+    names = m.kernel.grid.cluster_names
+    place = [wanted.get(name, own[name]) for name in names]
+    for block in m.cluster(m.thread.block):
+        if [block.ids[name] for name in names] == place:
+            return peer(m, ref, block)
+    raise UnsupportedForm(
+        op=m.kernel.tape[m.pc].op,
+        form=f"a reference to block {wanted}, outside the cluster",
+        way="keep the block's id within the cluster",
         loc=m.kernel.loc_of(m.pc),
     )
-
-
-def _device(m: Any, axis: str, number: int) -> int:
-    """This device's coordinate on a mesh axis, by name or by position."""
-    if axis == f"#{number}":
-        values = list(m.launch.device.values())
-        return values[number] if number < len(values) else 0
-    return m.launch.device.get(axis, 0)

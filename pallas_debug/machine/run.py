@@ -183,6 +183,7 @@ def _turn(
     m, state, log = this.m, this.m.state, this.writer.log
     segments, single = this.program.segments, this.program.single
     m.tid, m.bid, m.current = thread.number, thread.bid, thread
+    m.device = thread.block.device
     registers, pc, replay = thread.registers, thread.pc, this.replay
     while True:
         if replay is not None and pc == replay.entry:

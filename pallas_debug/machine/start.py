@@ -20,9 +20,30 @@ KINDS = {"mosaic_gpu": "warpgroup", "triton": "block"}
 
 def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
     """Creates the root thread and the argument buffers; gives the outputs' numbers."""
-    kernel, writer = m.kernel, m.writer
+    kernel = m.kernel
     m.root = _row(m, "launch", -1, -1, -1, -1)
     m.tid, m.pc, m.base = m.root, kernel.entry, -kernel.entry
+    sources = kernel.num_scalars + kernel.num_inputs
+    given, outputs = list[int](), list[int]()
+    devices = devices_of(m.launch) if m.launch.mesh else (m.device,)
+    for place, device in enumerate(devices):
+        m.device = device
+        numbers = _of_device(m, m.launch.arguments[place * sources :])
+        given += numbers[:sources]
+        outputs += numbers[sources:]
+        m.arguments += tuple(numbers)
+    record.arguments = tuple(given)
+    return tuple(outputs)
+
+
+def devices_of(launch: ir.Launch) -> range:
+    """Numbers of the devices that a launch runs on together."""
+    return range(math.prod(launch.mesh))
+
+
+def _of_device(m: Step, values: tuple[np.ndarray, ...]) -> list[int]:
+    """The argument buffers of one device."""
+    kernel, writer = m.kernel, m.writer
     numbers: list[int] = []
     sources = kernel.num_scalars + kernel.num_inputs
     aliased = {output: source for source, output in kernel.aliases}
@@ -30,7 +51,7 @@ def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
         output = position - sources
         alias = numbers[aliased[output]] if output in aliased else -1
         if position < sources:
-            value = np.asarray(m.launch.arguments[position], order="C")
+            value = np.asarray(values[position], order="C")
             initial = writer.payload(value)
             # The caller's array stays as it is; a first write copies (Step.write).
             data = value.copy() if position in aliased.values() else value.view()
@@ -41,9 +62,7 @@ def arguments(m: Step, record: LaunchRecord) -> tuple[int, ...]:
             dtype = dtype_of(decl.dtype)
             data, initial = filled(decl.shape, dtype, m.fill(dtype)), -1
         numbers.append(_argument(m, decl, position, data, alias, initial))
-    record.arguments = tuple(numbers[:sources])
-    m.arguments = tuple(numbers)
-    return tuple(numbers[sources:])
+    return numbers
 
 
 def _argument(
@@ -84,23 +103,49 @@ def _argument(
 
 
 def cluster(m: Step) -> bool:
-    """Starts the next cluster (or the core); False if there is none left."""
-    grid, state = m.kernel.grid, m.state
+    """Starts the next cluster (or the core) of each device; False if none is left.
+
+    On a mesh those that start together are one cluster: they reach each other's memory.
+    """
+    state, devices = m.state, devices_of(m.launch)
     if m.kernel.backend in SEQUENTIAL and not m.kernel.facts.get("cores"):
         if state.next_cluster > 0:
             return False
         state.next_cluster = 1
-        block = states.Block(-1, -1, dict(m.launch.device))
-        _thread(m, block, "core", 0)
-        return True
-    number = claim(m)
-    if number < 0:
-        return False
-    size = math.prod(grid.cluster)
-    blocks = tuple(_block(m, number, rank) for rank in range(size))
-    if size > 1:
+        number = 0 if m.launch.mesh else -1
+        blocks = tuple(_core(m, number, device) for device in devices)
+    else:
+        number, size = claim(m), math.prod(m.kernel.grid.cluster)
+        if number < 0:
+            return False
+        blocks = tuple(
+            _block(m, number, rank, device)
+            for device in devices
+            for rank in range(size)
+        )
+    if len(blocks) > 1 or m.launch.mesh:
         state.clusters[number] = blocks
     return True
+
+
+def _core(m: Step, number: int, device: int) -> states.Block:
+    """A core that walks the grid."""
+    block = states.Block(-1, number, places(m, device), _device(m, device))
+    _thread(m, block, "core", 0)
+    return block
+
+
+def _device(m: Step, place: int) -> int:
+    """A device's number, from its place among those of the launch."""
+    return place if m.launch.mesh else m.device
+
+
+def places(m: Step, device: int) -> dict[str, int]:
+    """Where a device is on every axis of the mesh."""
+    launch = m.launch
+    if not launch.mesh:
+        return dict(launch.device)
+    return dict(zip(launch.axes, unravel(device, launch.mesh), strict=True))
 
 
 def claim(m: Step, *, queued: bool = False) -> int:
@@ -124,7 +169,9 @@ def claim(m: Step, *, queued: bool = False) -> int:
         else:
             return -1
         if m.chosen is None or any(
-            number * size + rank in m.chosen for rank in range(size)
+            (device * total + number) * size + rank in m.chosen
+            for device in devices_of(m.launch)
+            for rank in range(size)
         ):
             return number
 
@@ -136,12 +183,13 @@ def _cores(m: Step) -> int:
     return chips.chip(m.launch.chip).core_count if m.launch.chip else 1
 
 
-def _block(m: Step, cluster_number: int, rank: int) -> states.Block:
+def _block(m: Step, cluster_number: int, rank: int, device: int) -> states.Block:
     grid = m.kernel.grid
-    ids = coordinates(m, cluster_number, rank)
+    ids = {**places(m, device), **coordinates(m, cluster_number, rank)}
     size = math.prod(grid.cluster)
-    linear = cluster_number * size + rank
-    block = states.Block(linear, cluster_number if grid.cluster else -1, ids)
+    linear = (device * math.prod(m.launch.grid) + cluster_number) * size + rank
+    number = cluster_number if grid.cluster or m.launch.mesh else -1
+    block = states.Block(linear, number, ids, _device(m, device))
     kind = KINDS.get(m.kernel.backend, "core")
     for index in range(grid.threads):
         _thread(m, block, kind, index)
@@ -149,9 +197,9 @@ def _block(m: Step, cluster_number: int, rank: int) -> states.Block:
 
 
 def coordinates(m: Step, cluster_number: int, rank: int) -> dict[str, int]:
-    """Where a block is on every named axis, also by position as `#0`, `#1`, …."""
+    """Where a block is on every axis of the grid, also by position as `#0`, `#1`, …."""
     grid = m.kernel.grid
-    ids: dict[str, int] = dict(m.launch.device)
+    ids: dict[str, int] = {}
     point = unravel(cluster_number, m.launch.grid)
     for axis, coordinate in enumerate(point):
         ids[f"#{axis}"] = coordinate
@@ -162,10 +210,13 @@ def coordinates(m: Step, cluster_number: int, rank: int) -> dict[str, int]:
     return ids
 
 
-def registers(m: Step) -> list:
-    """What a block's own threads begin with: the argument references."""
-    found: list = [None] * m.kernel.registers
-    for register, buffer in zip(m.kernel.arguments, m.arguments, strict=True):
+def registers(m: Step, place: int = 0) -> list:
+    """What a block's own threads begin with: references to its device's arguments."""
+    kernel = m.kernel
+    found: list = [None] * kernel.registers
+    count = len(kernel.arguments)
+    mine = m.arguments[place * count : (place + 1) * count]
+    for register, buffer in zip(kernel.arguments, mine, strict=True):
         found[register] = buffer
     return found
 
@@ -173,9 +224,10 @@ def registers(m: Step) -> list:
 def _thread(m: Step, block: states.Block, kind: str, index: int) -> None:
     kernel = m.kernel
     m.tid, m.bid, m.pc = m.root, -1, kernel.entry
-    m.base = m.state.step - m.pc
+    m.base, m.device = m.state.step - m.pc, block.device
     number = _row(m, kind, m.root, block.cluster, block.linear, index)
-    thread = states.Thread(number, kernel.entry, registers(m), block)
+    mine = registers(m, block.device if m.launch.mesh else 0)
+    thread = states.Thread(number, kernel.entry, mine, block)
     thread.notes["index"] = index
     m.state.threads[number] = thread
     m.state.ready.append(number)

@@ -90,24 +90,28 @@ class Block:
     Attributes:
       linear: Linear grid index (clusters included).
       ids: Coordinate of every named axis, also by position as `#0`, `#1`, ….
+      device: Linear number of the device that it runs on.
       shared: `(instr, occurrence, …)` → buffers of an allocation that others may ask
         for, how many threads still use it, and their declarations.
       live: Threads that have not ended.
       zombies: Freed buffers that an agent may still touch.
     """
 
-    __slots__ = ("cluster", "ids", "linear", "live", "shared", "zombies")
+    __slots__ = ("cluster", "device", "ids", "linear", "live", "shared", "zombies")
 
-    def __init__(self, linear: int, cluster: int, ids: dict[str, int]) -> None:
+    def __init__(
+        self, linear: int, cluster: int, ids: dict[str, int], device: int = 0
+    ) -> None:
         self.linear = linear
         self.cluster = cluster
         self.ids = ids
+        self.device = device
         self.shared: dict[tuple[int, ...], list] = {}
         self.live = 0
         self.zombies: list[int] = []
 
     def copy(self) -> Block:
-        twin = Block(self.linear, self.cluster, self.ids)
+        twin = Block(self.linear, self.cluster, self.ids, self.device)
         twin.shared = {key: list(value) for key, value in self.shared.items()}
         twin.live, twin.zombies = self.live, list(self.zombies)
         return twin
@@ -181,7 +185,7 @@ class State:
         for at the start, and of the others.
       joiners: Threads that sleep until an agent has ended.
       shared: Buffers that all blocks of the launch share, by the rule's key.
-      clusters: The blocks of each running cluster of several, by rank.
+      clusters: The blocks of each running cluster of several, by device and rank.
     """
 
     def __init__(self) -> None:

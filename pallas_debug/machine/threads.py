@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.machine import peers
+from pallas_debug.machine import devices, peers
 from pallas_debug.machine import state as states
 from pallas_debug.machine.facts import Facts
 from pallas_debug.trace.schema import Kind
@@ -37,10 +37,11 @@ class Threads(Facts):
     def next_point(self) -> int:
         """The grid point that a core comes to next, -1 at the end."""
         total = math.prod(self.launch.grid)
-        number = self.thread.notes.get("point", 0)
-        while self.chosen is not None and number < total and number not in self.chosen:
+        first = total * self.device if self.launch.mesh else 0
+        number, end = self.thread.notes.get("point", first), first + total
+        while self.chosen is not None and number < end and number not in self.chosen:
             number += 1
-        return number if number < total else -1
+        return number if number < end else -1
 
     def enter(self, number: int) -> None:
         """From here on, a core is at this grid point."""
@@ -49,7 +50,7 @@ class Threads(Facts):
         thread.bid = self.bid = number
 
     def coordinates(self, number: int) -> tuple[np.int32, ...]:
-        """A linear grid index as a core's values."""
+        """A linear grid index as a core's values, without those of its device."""
         point: list[np.int32] = []
         for size in reversed(self.launch.grid):
             number, rest = divmod(number, size)
@@ -57,8 +58,10 @@ class Threads(Facts):
         return tuple(reversed(point))
 
     def peer(self, ref: int, axes: tuple[str, ...], *ids: Any) -> int:
-        """The same buffer as another block of the cluster owns it."""
-        return peers.reach(self, ref, axes, ids)
+        """The same buffer as another block of the cluster, or another device, owns it."""
+        if all(axis in self.kernel.grid.cluster_names for axis in axes):
+            return peers.reach(self, ref, axes, ids)
+        return devices.reach(self, ref, axes, ids)
 
     def spawn(
         self,
@@ -165,6 +168,14 @@ class Threads(Facts):
         self.thread.waits = None
         self.emit(Kind.WAIT, barrier, self._element(index), phase)
         return True
+
+    def catch_up(self, barrier: int, index: int) -> None:
+        """Counts the phases up to now as observed; records nothing."""
+        bars = self.state.barriers[barrier]
+        if bars.has(index):
+            who, phase = self._observer(bars, index)
+            missed = bars.completed[index] - phase
+            bars.observed[who, index] = bars.observed.get((who, index), 0) + missed
 
     def phase_ready(self, barrier: int, index: int) -> bool:
         """Whether a wait would not sleep; records nothing."""

@@ -34,7 +34,7 @@ class Windows(Accesses):
     def _load(self, array: int, decl: ir.Buffer, source: Place) -> tuple[int, int, int]:
         """Does it; gives the buffer's number and the payloads of the read and write."""
         memory = self.state.memory
-        data = memory[array].data[source.index]
+        data = np.asarray(memory[array].data[source.index])  # of rank 0: a scalar
         if source.region < 0:
             self._number(source, data)
         if data.flags.writeable:

@@ -26,11 +26,12 @@ from IPython.display import display
 import pallas_debug
 from pallas_debug import arguments, errors, tracebacks, views
 from pallas_debug.magic import cells
-from pallas_debug.magic.display import opened, shown
+from pallas_debug.magic.completion import Completer
+from pallas_debug.magic.display import opened, showing_itself, shown
 
+LINE_SIGNS = ("%", "%%")
 _HELP = f"(%{cells.NAME}? lists the options)"
 _WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
-
 
 # Errors that are shown in our way: our own, a user's stop, and what JAX makes of it.
 SHOWN = (errors.PallasDebugError, RuntimeError, KeyboardInterrupt)
@@ -201,7 +202,8 @@ class PallasDebugMagics(Magics):
             self._show(trace, parsed)
             return None
         # A returned trace is displayed by the shell, where it is the cell's value.
-        return None if parsed.quiet else trace
+        looks = self._looks(parsed)
+        return None if parsed.quiet else showing_itself(trace, self.shell, **looks)
 
     def _finish(self, recording: Any, parsed: Any, error: Any, stopped: Any) -> None:
         """Binds and shows what a cell recorded, once.
@@ -236,9 +238,12 @@ class PallasDebugMagics(Magics):
             report = pallas_debug.check(trace)
             print(views.findings(report, views.REFUSALS, trace))
         else:
-            session = self.shell.user_ns.get(parsed.session)
-            looks = {"static": parsed.static, "text": parsed.text}
-            display(shown(trace, self.shell, session=session, **looks))
+            display(shown(trace, self.shell, **self._looks(parsed)))
+
+    def _looks(self, parsed: Any) -> dict[str, Any]:
+        """How the options want a trace to be shown."""
+        session = self.shell.user_ns.get(parsed.session)
+        return {"session": session, "static": parsed.static, "text": parsed.text}
 
     def _bind(self, trace: Any, parsed: Any) -> None:
         if parsed.output:
@@ -275,6 +280,10 @@ def register(shell: Any) -> None:
     shell.register_magics(magics)
     # In front of the shell's own handling of `%%`.
     shell.input_transformer_manager.line_transforms.insert(0, magics.transformer)
+    decorated: Any = magics.pallas_debug
+    for sign in LINE_SIGNS:
+        completer = Completer(decorated.parser)
+        shell.set_hook("complete_command", completer, str_key=f"{sign}{cells.NAME}")
     shell.events.register("pre_run_cell", magics.recorder.cell_begins)
     shell.events.register("post_run_cell", magics.recorder.cell_ends)
     if not shell.custom_exceptions:  # the user's own handler stays
@@ -290,6 +299,8 @@ def unregister(shell: Any) -> None:
     shell.input_transformer_manager.line_transforms.remove(magics.transformer)
     shell.events.unregister("pre_run_cell", magics.recorder.cell_begins)
     shell.events.unregister("post_run_cell", magics.recorder.cell_ends)
+    for sign in LINE_SIGNS:
+        shell.strdispatchers["complete_command"].strs.pop(f"{sign}{cells.NAME}", None)
     for name in (cells.NAME, cells.OPENER):
         for kind in ("line", "cell"):
             shell.magics_manager.magics[kind].pop(name, None)

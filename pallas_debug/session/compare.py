@@ -13,6 +13,7 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.errors import BadOption
 from pallas_debug.machine.options import Options
+from pallas_debug.session.agreement import disagreement, largest
 from pallas_debug.session.verbs import trace as record
 from pallas_debug.session.writers import NOBODY, Writer, writers_of
 from pallas_debug.trace.trace import Trace
@@ -137,6 +138,11 @@ def compare(
       A comparison: true if all outputs agree. Its `differences` name the first wrong
       element of each output and the block, thread and line that wrote it.
 
+    Raises:
+      NoLaunch: `kernel` launched no kernel.
+      BadOption: `reference` gives other shapes or another number of arrays, or
+        `tolerance` is negative.
+
     Example:
       >>> print(pldb.compare(my_matmul, lambda a, b: a @ b, a, b))
     """
@@ -178,8 +184,11 @@ def _differences(
                 accepted=f"the shape that the kernel returns: {array.shape}",
             )
         allowed = tolerance_of(array, want) if tolerance is None else tolerance
-        scale = 1.0 if tolerance is not None else _largest(want)
-        wrong, error = _wrong(array, want, allowed, allowed * scale)
+        exact = tolerance is not None or want.dtype.kind in "biu"
+        scale = 1.0 if exact else largest(want, least=1.0)
+        wrong, error = disagreement(
+            array, want, relative=allowed, absolute=allowed * scale
+        )
         if wrong.any():
             yield _difference(trace, path, (array, want), (wrong, error, allowed))
 
@@ -193,30 +202,6 @@ def _tolerance(name: str) -> float:
     if name in TOLERANCES:
         return TOLERANCES[name]
     return SHORT_FLOAT if name.startswith("float") else 0.0
-
-
-def _largest(want: np.ndarray) -> float:
-    """The largest finite magnitude, at least 1."""
-    if want.dtype.kind in "biu" or not want.size:
-        return 1.0
-    wide = np.abs(want.astype(np.complex128 if want.dtype.kind == "c" else np.float64))
-    return float(np.max(wide, initial=1.0, where=np.isfinite(wide)))
-
-
-def _wrong(
-    got: np.ndarray, want: np.ndarray, allowed: float, absolute: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Elements that differ by more than is allowed, and by how much; NaN equals NaN."""
-    if got.dtype.kind in "biu" and want.dtype.kind in "biu" and not allowed:
-        wrong = got != want
-        return wrong, np.abs(got.astype(np.float64) - want.astype(np.float64))
-    wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
-    a, b = got.astype(wide), want.astype(wide)
-    with np.errstate(all="ignore"):
-        error = np.abs(a - b)
-        close = (error <= absolute + allowed * np.abs(b)) & np.isfinite(b)
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    return ~(close | same), np.where(same, 0.0, error)
 
 
 def _difference(

@@ -28,6 +28,11 @@ def debug(
     Returns:
       A session; it stands before the first event.
 
+    Raises:
+      NoLaunch: The function launched no kernel.
+      BadOption: As for `trace`.
+      Exception: Whatever the function itself raises.
+
     Example:
       >>> session = pldb.debug(fn, x)
       >>> session.break_at(nan=True)

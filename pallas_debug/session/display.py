@@ -21,6 +21,10 @@ from pallas_debug.trace import Kind, Trace, boxes
 AROUND = 3  # lines of source before and after
 MOST_THREADS = 8
 MOST_ELEMENTS = 200
+RECORD = (  # what to do about values that nobody knows
+    'session.attach(fn, *args) computes them again, Options(values="writes") with a '
+    "larger max_value_bytes keeps them"
+)
 ARROW = "→"
 
 
@@ -213,7 +217,7 @@ def contents(trace: Trace, buffer: int, memory: Held, part: Any = None) -> str:
     values, set_, known = (array[cut] for array in memory)
     state = f"{int(set_.sum()):,} of {set_.size:,} elements set"
     if not known.all():
-        state += f", {int((~known).sum()):,} of them not recorded (?)"
+        state += f", {int((~known).sum()):,} of them not recorded (?); {RECORD}"
     where = boxes.text_of(box) if box else ""
     shape = ", ".join(map(str, entry.shape))
     head = f"{entry.name}{where}: {entry.dtype}[{shape}] in {entry.space}, {state}"

@@ -12,13 +12,16 @@ def connected(session: Session, **options: Any) -> Any:
     """A viewer over a session: each follows the other's moves."""
     from pallas_debug import views
 
-    host = Requests(session)
+    host = Requests(session, **options)
     viewer = views.viewer(
-        session.trace, session.judged(), host=host, state=view_state(session), **options
+        session.trace, session.judged(), host=host, state=view_state(session)
     )
-    host.announce = viewer.announce
+    host.announce, host.tell = viewer.announce, viewer.send
 
     def follow() -> None:
+        if viewer.trace is not session.trace:
+            viewer.trace, viewer.report = session.trace, session.judged()
+            viewer.send({"type": "grown", "run": 0, "cut": session.is_cut})
         if not viewer.view_state.get("run", 0):
             viewer.view_state = {**viewer.view_state, **view_state(session)}
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.machine.options import Options
-from pallas_debug.session import conditions, display, origin
+from pallas_debug.session import conditions, display, navigation, origin
 from pallas_debug.session.held import held
 from pallas_debug.session.stopping import Stopping
 from pallas_debug.session.variables import Variables, variables
@@ -105,12 +106,20 @@ class Looking(Stopping):
         number = self.looking_at.thread if thread is None else int(thread)
         return display.stack(self.trace, self.cursor, number)
 
-    def origin(self, what: Any = None) -> origin.Origin:
+    def origin(
+        self, what: Any = None, element: Sequence[int] | int | None = None
+    ) -> origin.Origin:
         """Where a value came from, back to arguments, constants and unset memory.
 
         Args:
-          what: An event, or the name of a variable; the current event by default.
+          what: An event, or the name of a variable or a buffer; the current event by
+            default.
+          element: Which element of a buffer, as for `last_write`.
         """
+        if element is not None:
+            number, place = self._element(what, element)
+            written = navigation.last_write(self.trace, self.cursor, number, place)
+            return origin.of_element(self.trace, self.replaying, number, written)
         if isinstance(what, str):
             number = self.looking_at.thread
             return origin.of_variable(

@@ -122,6 +122,18 @@ class Moves(Focusing):
 
     def last_write(self, buffer: Any, element: Sequence[int] | int = ()) -> Stop:
         """To the event that last set an element of a buffer before here."""
+        number, place = self._element(buffer, element)
+        found = navigation.last_write(self.trace, self.cursor, number, place)
+        name = self.trace.buffer_rows[number].name
+        if found is None:
+            nobody = f"nobody has written {name}{list(place)} before here"
+            return self._stay(f"{NOTHING}: {nobody}")
+        return self._go(found, f"the last write to {name}{list(place)}")
+
+    def _element(
+        self, buffer: Any, element: Sequence[int] | int
+    ) -> tuple[int, tuple[int, ...]]:
+        """A buffer's row, and the place of one of its elements."""
         number = self._buffer(buffer)
         shape = self.trace.buffer_rows[number].shape
         at = (int(element),) if isinstance(element, int | np.integer) else element
@@ -130,12 +142,7 @@ class Moves(Focusing):
         if len(at) != len(shape) or not inside:
             accepted = f"{len(shape)} indices into the shape {shape}"
             raise errors.BadOption(option="element", value=element, accepted=accepted)
-        found = navigation.last_write(self.trace, self.cursor, number, place)
-        name = self.trace.buffer_rows[number].name
-        if found is None:
-            nobody = f"nobody has written {name}{list(place)} before here"
-            return self._stay(f"{NOTHING}: {nobody}")
-        return self._go(found, f"the last write to {name}{list(place)}")
+        return number, place
 
     def follow(self, cursor: int) -> None:
         """To a cursor that a viewer has moved to, without telling it."""

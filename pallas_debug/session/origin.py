@@ -20,7 +20,7 @@ from pallas_debug.session import links
 from pallas_debug.session.flow import Flow, Key
 from pallas_debug.session.replay import Replay
 from pallas_debug.session.variables import text_of, visible
-from pallas_debug.trace import Trace
+from pallas_debug.trace import Trace, fold
 
 MOST = 400  # links that are followed at once, before the path is known
 ROUNDS = 8
@@ -141,6 +141,10 @@ def of_variable(
     row = trace[cursor - 1]
     moment = replay.moment(cursor - 1, thread)
     known = visible(row.launch.kernel, moment)
+    buffers = [one.name for one in trace.buffer_rows]
+    if name not in known and name in buffers:
+        accepted = f'an element of the buffer: origin("{name}", (0, …))'
+        raise errors.BadOption(option="origin", value=name, accepted=accepted)
     if name not in known:
         raise errors.BadOption(option="origin", value=name, accepted=tuple(known))
     flow = Flow(trace, replay, row.launch.number)
@@ -151,6 +155,19 @@ def of_variable(
         return _followed(flow, ("memory", cursor, buffer))
     step = replay.steps(cursor - 1)[1]
     return _followed(flow, flow.setter(thread, binding.register, step))
+
+
+def of_element(trace: Trace, replay: Replay, buffer: int, cursor: int | None) -> Origin:
+    """Where an element's value came from: from its last write, the cursor after it.
+
+    Without one it is what the memory began with.
+    """
+    if cursor is not None:
+        return of_event(trace, replay, cursor - 1)
+    root = int(fold.roots(trace)[buffer])
+    row = trace.buffer_rows[root]
+    end = "argument" if row.initial >= 0 else "unset"
+    return _followed(Flow(trace, replay, row.launch), (end, root))
 
 
 def _followed(flow: Flow, root: Key) -> Origin:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
 import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.machine.options import Options
+from pallas_debug.session.agreement import disagreement, largest, rounding
 
 if TYPE_CHECKING:
     from pallas_debug.checks import Finding
@@ -27,6 +27,7 @@ FOREIGN = {
     "tpu": ("GPU interpret mode", "CUDA lowering"),
 }
 REFUSALS = "PD3"  # the checks whose findings quote what JAX raises
+NO_WAIT = "it comes to its end: a wait there does not wait"
 SECONDS_PER_EVENT = 2e-3  # a memory operation in JAX's GPU mode
 
 
@@ -102,30 +103,104 @@ def portability(
         number of events, is not tried.
       **kwargs: Its keyword arguments.
 
+    Returns:
+      The table: a row for each target with what happened, where, and the way out.
+
     Raises:
       NoLaunch: `fn` launched no kernel.
     """
     from pallas_debug.jaxlink import targets
-    from pallas_debug.session.verbs import check, trace
+    from pallas_debug.session.verbs import trace
 
     options = options or Options()
     recorded = trace(fn, *args, options=options, **kwargs)
-    findings = check(recorded, select=REFUSALS).findings
+    findings = foreseen(recorded)
     outputs = _flat(recorded.outputs)
     rows = [_ours(recorded)]
     launch = recorded.launches[0]
     subject = targets.Subject(fn, args, kwargs, options.chip, options.cores)
-    hopeless = _hopeless(recorded, timeout)
     for target in targets.interpreters():
-        if hopeless:
-            rows.append(replace(hopeless, target=target.name))
+        attempt = _interpreted(subject, target, recorded, findings, timeout)
+        if isinstance(attempt, Row):
+            rows.append(attempt)
         else:
-            attempt = subject.run(target, timeout)
             rows.append(_row(attempt, findings, launch, outputs))
     for target in targets.BACKENDS:
         rows.append(_row(subject.lower(target, timeout), findings, launch))
     jax = str(recorded.meta["jax"])
     return Portability(name=launch.name, jax=jax, chip=launch.chip, rows=tuple(rows))
+
+
+def _interpreted(
+    subject: Any,
+    target: Any,
+    recorded: Any,
+    findings: tuple[Finding, ...],
+    timeout: float,
+) -> Any:
+    """What an interpreter makes of the function: an attempt, or a row without one."""
+    hopeless = _hopeless(recorded, timeout)
+    if hopeless is None:
+        return subject.run(target, timeout)
+    before = subject.lower(target, timeout)
+    refused = _refused_before(before, recorded, findings)
+    if refused is not None:
+        return refused
+    if hopeless.status == "hangs" and not target.waits:
+        attempt = subject.run(target, timeout)
+        if attempt.status != "runs":
+            return attempt
+        hopeless = replace(hopeless, status="differs", why=NO_WAIT)
+    return replace(hopeless, target=target.name)
+
+
+def foreseen(recorded: Any) -> tuple[Finding, ...]:
+    """What JAX is expected to refuse, whatever the kernels were asked to run in."""
+    from pallas_debug.checks.aborts.refusal import GPU_MODE, as_asked
+    from pallas_debug.session.verbs import check
+
+    in_gpu_mode = check(as_asked(recorded, "gpu"), select=REFUSALS).findings
+    elsewhere = [
+        one
+        for one in check(recorded, select=REFUSALS).findings
+        if one.details.get("where", GPU_MODE) != GPU_MODE
+    ]
+    return (*in_gpu_mode, *elsewhere)
+
+
+def _refused_before(before: Any, recorded: Any, findings: tuple[Finding, ...]) -> Any:
+    """How a target stops a function that must not be run there, if it does.
+
+    Either it refuses while it lowers, which is asked of it; or at an operation that
+    the recording came to, which the checks foresee.
+    """
+    if before.status == "refused":
+        return before
+    raised = [
+        one
+        for one in findings
+        if one.details.get("exception") and one.details["where"] == before.target
+    ]
+    if not raised or hangs_all_the_same(recorded):
+        return None
+    first = min(raised, key=lambda one: one.loc.line if one.loc else 0)
+    return replace(
+        before,
+        status="refused",
+        exception=first.details["exception"],
+        message=first.details["wording"],
+        loc=first.loc,
+    )
+
+
+def hangs_all_the_same(recorded: Any) -> bool:
+    """Whether a deadlock outlives an error in GPU interpret mode."""
+    from pallas_debug.checks.aborts.hang import outlives_an_error
+
+    return any(
+        launch.outcome.kind == "deadlock" and outlives_an_error(launch)
+        for launch in recorded.launches
+    )
 
 
 def _ours(recorded: Any) -> Row:
@@ -200,7 +275,9 @@ def _flat(tree: Any) -> list[np.ndarray]:
 def _difference(ours: list[np.ndarray], theirs: tuple[np.ndarray, ...]) -> str:
     """How two results differ in one line; empty if they agree."""
     for number, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-        wrong = ~_close(mine, other)
+        allowed = rounding(mine)
+        absolute = allowed * largest(mine)
+        wrong, _ = disagreement(other, mine, relative=allowed, absolute=absolute)
         if wrong.any():
             place = tuple(int(i) for i in np.argwhere(wrong)[0])
             which = f"output {number}" if len(ours) > 1 else "the output"
@@ -209,21 +286,3 @@ def _difference(ours: list[np.ndarray], theirs: tuple[np.ndarray, ...]) -> str:
                 f"first at {place}: {other[place]} in place of {mine[place]}"
             )
     return ""
-
-
-def _close(mine: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Where two arrays agree within the rounding of their dtype; NaN equals NaN."""
-    if mine.dtype.kind in "biu" or not _is_float(mine.dtype):
-        return mine == other
-    rtol = float(ml_dtypes.finfo(mine.dtype).eps) ** 0.5
-    wide = [array.astype(np.float64) for array in (mine, other)]
-    scale = np.nanmax(np.abs(wide[0]), initial=0.0, where=np.isfinite(wide[0]))
-    return np.isclose(*wide, rtol=rtol, atol=rtol * float(scale), equal_nan=True)
-
-
-def _is_float(dtype: np.dtype) -> bool:
-    try:
-        ml_dtypes.finfo(dtype)
-    except ValueError:
-        return False
-    return True

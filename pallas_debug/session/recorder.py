@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir, machine
-from pallas_debug.errors import PallasDebugError
+from pallas_debug.errors import BadOption, PallasDebugError, or_list
+from pallas_debug.ir import chips
 from pallas_debug.machine.options import Options
 from pallas_debug.session.programs import program_of
 from pallas_debug.trace import close
@@ -33,8 +34,6 @@ class Recorder:
         self.writer = Writer()
         self.target = None
         if options.chip:
-            from pallas_debug.ir import chips
-
             self.target = chips.chip(options.chip).backend
 
     def launch(self, call: Any, arguments: list[np.ndarray]) -> list[np.ndarray]:
@@ -43,15 +42,19 @@ class Recorder:
         return self._run(self._launch(program.kernel, call, arguments), program)
 
     def launches(
-        self, calls: Sequence[Any], arguments: Sequence[list[np.ndarray]]
+        self,
+        calls: Sequence[Any],
+        arguments: Sequence[list[np.ndarray]],
+        alone: Callable[[Any, list[np.ndarray]], list[np.ndarray]] | None = None,
     ) -> list[list[np.ndarray]]:
         """Executes a launch on the devices of a mesh; `on_mesh_launch` of the capture.
 
-        Devices that do not reach for each other have a launch each.
+        Devices that do not reach for each other have a launch each, as `alone` makes
+        it.
         """
         call = calls[0]
-        if not self.together(call) or len(calls) < math.prod(call.axis_env.values()):
-            return [self.launch(*one) for one in zip(calls, arguments, strict=True)]
+        if len(calls) < math.prod(call.axis_env.values()) or not self.together(call):
+            return list(map(alone or self.launch, calls, arguments))
         program = program_of(call, self.options, self.target)
         kernel, given = program.kernel, list(arguments[0])
         for of_device in arguments[1:]:
@@ -91,7 +94,7 @@ class Recorder:
             grid=grid,
             axes=call.axis_env,
             device=call.device,
-            chip=self.options.chip or default_chip(kernel.backend),
+            chip=chip_for(kernel, self.options.chip),
         )
 
     def _denormals(self) -> Any:
@@ -131,9 +134,27 @@ def _jax_version() -> str:
     return version("jax")
 
 
-def default_chip(backend: str) -> str:
-    """The chip that is pretended when nobody chose one."""
-    return "tpu-v5e" if backend == "tpu" else "h100"
+# The kind of chip that a kernel of a backend can run on; a generic one runs on any.
+KINDS = {"mosaic_gpu": "gpu", "triton": "gpu", "tpu": "tpu"}
+
+
+def chip_for(kernel: ir.Kernel, chosen: str | None) -> str:
+    """The chip that a launch pretends: the chosen one, which must be of its kind."""
+    kind = KINDS.get(kernel.backend)
+    if not chosen:
+        return "tpu-v5e" if kind == "tpu" else "h100"
+    if kind and chips.chip(chosen).backend != kind:
+        known = or_list(
+            name for name, one in chips.CHIPS.items() if one.backend == kind
+        )
+        raise BadOption(
+            option="chip",
+            value=chosen,
+            accepted=f"a {kind.upper()}, since `{kernel.name}` is a {kernel.backend} "
+            f"kernel: {known}",
+            loc=kernel.locs[kernel.loc] if kernel.loc >= 0 else None,
+        )
+    return chosen
 
 
 def _grid(

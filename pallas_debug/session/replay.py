@@ -61,6 +61,14 @@ class Replay:
         self._sources.update(sources)
         self._timelines.clear()
 
+    def grown(self, trace: Trace, options: Options) -> Replay:
+        """The same over a trace that begins with this one and has more of its end."""
+        last = len(trace.launches) - 1
+        made = Replay(trace, None if self._options is None else options)
+        made._sources.update(self._sources)
+        made._timelines.update({n: t for n, t in self._timelines.items() if n < last})
+        return made
+
     def use(self, launch: int, timeline: Timeline) -> None:
         """Sets the timeline of a launch that has one already."""
         self._timelines[launch] = timeline

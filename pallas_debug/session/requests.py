@@ -17,10 +17,14 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.session.breakpoints import Breakpoint
+from pallas_debug.session.continuing import Continuing
 from pallas_debug.session.diversion import Diversion
+from pallas_debug.session.held import held
 from pallas_debug.session.session import Session
 from pallas_debug.session.variables import Variables, text_of
 from pallas_debug.trace import fold
+from pallas_debug.views.bundle import LIVE_VALUES
+from pallas_debug.views.parts import Sender
 
 Answer = Mapping[str, Any] | tuple[Mapping[str, Any], list[bytes]]
 Arguments = Mapping[str, Any]
@@ -32,14 +36,25 @@ class Requests:
     Attributes:
       session: Of the recording; those of other runs are opened when they are asked for.
       announce: Told of a new run, its number and its label.
+      tell: Told what else a page should hear without having asked.
+      recording: Records on where the recording was cut.
     """
 
     def __init__(
-        self, session: Session, announce: Callable[[int, str], None] | None = None
+        self,
+        session: Session,
+        announce: Callable[[int, str], None] | None = None,
+        *,
+        title: str = "",
+        values_bytes: int = LIVE_VALUES,
     ) -> None:
         self.session = session
         self.announce = announce
+        self.tell: Callable[[Arguments], None] = lambda message: None
+        self._title = title
+        self._sender = Sender(values_bytes=values_bytes)
         self._lock = threading.RLock()
+        self.recording = Continuing(session, self._lock, lambda said: self.tell(said))
         self._opened: dict[int, Session] = {}
         self._asked: dict[int, tuple[int, int]] = {}  # cursors: before, and now
         self._kinds: dict[str, Callable[[Arguments], Answer]] = {
@@ -53,6 +68,7 @@ class Requests:
             "divert": self._divert,
             "interleave": self._interleave,
             "replay": self._replay,
+            "more": self._more,
             "state": self._state,
         }
 
@@ -99,21 +115,31 @@ class Requests:
         return self._opened[run]
 
     def _bundle(self, arguments: Arguments) -> Answer:
-        from pallas_debug.views.bundle import LIVE_VALUES, bundle
-
         session, run = self._of(arguments), int(arguments.get("run", 0))
-        title = self.session.runs[run - 1].label if run else ""
-        data = bundle(
-            session.trace, session.judged(), title=title, values_bytes=LIVE_VALUES
+        label = self.session.runs[run - 1].label if run else ""
+        facts, data = self._sender.bundle(
+            session.trace,
+            session.judged(),
+            run=run,
+            title=label or self._title,
+            have=int(arguments.get("have", 0)),
         )
-        return {"run": run, "label": title}, [data]
+        return {**facts, "run": run, "label": label, "live": True}, [data]
+
+    def _more(self, arguments: Arguments) -> Answer:
+        """Records on, or stops doing so; the page hears of it when it has ended."""
+        if arguments.get("stop"):
+            self.recording.stop()
+        else:
+            self.recording.start(arguments.get("events"))
+        return {"recording": self.recording.is_running}
 
     def _memory(self, arguments: Arguments) -> Answer:
-        trace = self._of(arguments).trace
+        session = self._of(arguments)
+        trace = session.trace
         buffer = fold.buffer_number(trace, arguments["buffer"])
         at = _cursor(arguments, trace)
-        memory = fold.memory(trace, buffer, at=at)
-        known = fold.recorded(trace, buffer, at=at)
+        memory = held(trace, session.replaying, buffer, at)
         data = {
             "buffer": buffer,
             "at": at,
@@ -121,7 +147,7 @@ class Requests:
             "dtype": trace.buffer_rows[buffer].dtype,
             "parts": ["values", "initialized", "recorded"],
         }
-        return data, [_bytes(memory.values), _bytes(memory.initialized), _bytes(known)]
+        return data, [_bytes(part) for part in memory]
 
     def _payload(self, arguments: Arguments) -> Answer:
         trace, number = self._of(arguments).trace, int(arguments["number"])

@@ -6,10 +6,11 @@ from pure functions of the trace, and from executing the launch again.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,9 +22,20 @@ from pallas_debug.session.looking import Looking
 from pallas_debug.session.variables import visible
 from pallas_debug.trace import Trace, boxes, fold
 
+Class = TypeVar("Class", bound=type[Any])  # the decorated class keeps its type
 SUBSCRIPT = re.compile(r"\s*([^\[\]]+?)\s*(\[.*\])?\s*")
 
 
+def _one_class(cls: Class) -> Class:
+    """Has a wrong call of a method say `Session.break_at`, whichever file it is in."""
+    for base in cls.__mro__[1:-1]:
+        for name, member in vars(base).items():
+            if inspect.isfunction(member):
+                member.__qualname__ = f"{cls.__name__}.{name}"
+    return cls
+
+
+@_one_class
 class Session(Looking):
     """A debugger's session over a recorded run.
 

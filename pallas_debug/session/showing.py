@@ -23,10 +23,12 @@ def judged(trace: Trace) -> Report:
 
 
 @showing.SHOWS.register(showing.TRACE)
-def trace_bundle(trace: Trace) -> dict[str, str]:
-    """The summary of a trace, as text and as HTML without a script."""
+def trace_bundle(trace: Trace) -> Any:
+    """What was chosen to show a trace, else its summary: text, HTML without a script."""
     from pallas_debug import views
 
+    if showing.INSTEAD in trace.caches:
+        return trace.caches[showing.INSTEAD]._repr_mimebundle_()
     report = judged(trace)
     return {
         "text/plain": views.summary(trace, report),

@@ -10,7 +10,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.machine.options import Options
-from pallas_debug.session import breakpoints, conditions
+from pallas_debug.session import breakpoints, conditions, growing
 from pallas_debug.session.breakpoints import WATCHED, Breakpoint, conditions_of
 from pallas_debug.session.moves import NOTHING, Moves
 from pallas_debug.session.replay import Replay
@@ -148,8 +148,37 @@ class Stopping(Moves):
         self._tell()
 
     def continue_(self) -> Stop:
-        """To the next event at which a breakpoint stops, or to the end."""
+        """To the next event at which a breakpoint stops, or to the end.
+
+        At the end of a recording that was cut it records as many events again first.
+        """
+        if self.cursor == len(self.trace) and self.is_cut:
+            self.record_more()
         return self._search(backwards=False)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is more to record: the last launch had not ended."""
+        return growing.is_cut(self.trace) and "diversion" not in self.trace.meta
+
+    def record_more(self, events: int | None = None) -> Stop:
+        """Records on where a recording was cut by a limit or by Ctrl-C.
+
+        Args:
+          events: How many more at most; as many again by default.
+        """
+        before = len(self.trace)
+        self.extend(*growing.grown(self.trace, self.replaying, events))
+        end = self.trace.launches[-1].outcome
+        said = f": {end.message}" if end.message else ""
+        count = len(self.trace) - before
+        return self._stay(f"recorded {count:,} more events, {end.kind}{said}")
+
+    def extend(self, trace: Trace, options: Options, report: Any = None) -> None:
+        """Takes a trace that begins with this session's and has more."""
+        self.replaying = self.replaying.grown(trace, options)
+        self.trace, self.report = trace, report
+        self._tell()
 
     def reverse_continue(self) -> Stop:
         """To the previous event at which a breakpoint stops, or to the beginning."""
@@ -171,6 +200,9 @@ class Stopping(Moves):
         word = "beginning" if backwards else "end"
         edge = 0 if backwards else len(self.trace)
         why = f"{NOTHING}: no breakpoint stops before the {word}"
+        if not backwards and self.is_cut:
+            end = self.trace.launches[-1].outcome.message
+            why += f" of what was recorded ({end}); continue_() records more"
         return self._stay(why) if self.cursor == edge else self._go(edge, why)
 
     def _holds(self, one: Breakpoint, events: Sequence[int]) -> Iterator[bool]:

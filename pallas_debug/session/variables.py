@@ -165,10 +165,9 @@ def placed(trace: Trace, pc: int, thread: int, at: int) -> dict[str, np.int32]:
     block = launch.coordinates(int(trace.columns.block[last])) if last >= 0 else None
     if loc is None or block is None:
         return {}
+    sizes, place = (of[len(launch.mesh) :] for of in (launch.block_shape, block))
     return {
-        one.name: np.int32(
-            launch.block_shape[one.axis] if one.is_size else block[one.axis]
-        )
+        one.name: np.int32(sizes[one.axis] if one.is_size else place[one.axis])
         for one in coordinates(launch.kernel).get(loc, ())
     }
 
@@ -233,7 +232,7 @@ def reference(
     elif all_recorded(trace) or held(trace, replay, number, at).known.all():
         text = text_of(one.value)
     else:
-        text = "not recorded"
+        text = "not recorded (Options(values=…, max_value_bytes=…) decide what is)"
     return replace(one, text=text)
 
 

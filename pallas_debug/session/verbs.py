@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,10 +35,18 @@ def trace(
 
     Returns:
       The trace; `trace.outputs` is what `fn` returned, or None if the run was stopped
-      before its end (`trace.launches[-1].outcome` says why).
+      before its end (`trace.launches[-1].outcome` says why). A fault of the kernel is
+      in the trace, too, and raises nothing.
 
     Raises:
       NoLaunch: `fn` launched no kernel.
+      BadOption: An option is not of the accepted values, or `chip` is of another kind
+        than a kernel.
+      Exception: Whatever `fn` itself raises.
+
+    Example:
+      >>> trace = pldb.trace(fn, x, options=pldb.Options(chip="h100", cores=4))
+      >>> trace.events.where(kind="write", buffer="acc")
     """
     return recorded(fn, args, kwargs, options)
 
@@ -62,14 +71,16 @@ def recorded(
     from pallas_debug.jaxlink.recording import announced
 
     recorder = Recorder(options)
-    on_launch = launches(recorder) if launches else recorder.launch
-    on_mesh_launch = None if launches else recorder.launches
+    alone = launches(recorder) if launches else recorder.launch
+    on_mesh_launch = announced(partial(recorder.launches, alone=alone))
+
+    def on_launch(call: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        return on_mesh_launch([call], [arrays])[0]
+
     outputs = None
     with pretend(options.chip, options.cores):
         try:
-            outputs = run_captured(
-                fn, args, kwargs, announced(on_launch), on_mesh_launch
-            )
+            outputs = run_captured(fn, args, kwargs, on_launch, on_mesh_launch)
         except KeyboardInterrupt:
             if not recorder.writer.launches:
                 raise
@@ -97,7 +108,16 @@ def check(
       **kwargs: The function's keyword arguments.
 
     Returns:
-      A report; its `findings` are sorted by severity.
+      A report; its `findings` are sorted by severity, `errors` are those that count.
+
+    Raises:
+      NoLaunch: The function launched no kernel.
+      BadOption: `select` or `ignore` names no check, or as for `trace`.
+      Exception: Whatever the function itself raises.
+
+    Example:
+      >>> report = pldb.check(fn, x)
+      >>> [(one.code, one.loc, one.message) for one in report.errors]
     """
     from pallas_debug.checks import run_checks
     from pallas_debug.session.arithmetic import observe
@@ -165,6 +185,17 @@ def recording(options: Options | None = None) -> Iterator[Recording]:
 
     Recordings nest, and what `trace` or `check` run inside is recorded here, too.
 
+    Args:
+      options: As for `trace`.
+
+    Yields:
+      The recording: its `trace` has all launches so far, inside the block and after it.
+
+    Raises:
+      BadOption: An option is not of the accepted values, or `chip` is of another kind
+        than a kernel; raised when the block ends.
+      Exception: Whatever the block raises.
+
     Example:
       >>> with pldb.recording() as rec:
       ...     y = my_jitted_function(x)
@@ -172,6 +203,7 @@ def recording(options: Options | None = None) -> Iterator[Recording]:
     """
     options = _options(options)
     recorder = Recorder(options)
+    from pallas_debug.jaxlink.meetings import OnMesh
     from pallas_debug.jaxlink.pretend import pretend
     from pallas_debug.jaxlink.recording import recording as lowering_recording
 
@@ -179,7 +211,12 @@ def recording(options: Options | None = None) -> Iterator[Recording]:
     try:
         with (
             pretend(options.chip, options.cores),
-            lowering_recording(recorder.launch, recorder.lowered, recorder.prepare),
+            lowering_recording(
+                recorder.launch,
+                recorder.lowered,
+                recorder.prepare,
+                OnMesh(recorder.launches, recorder.together),
+            ),
         ):
             yield this
     finally:
@@ -187,5 +224,16 @@ def recording(options: Options | None = None) -> Iterator[Recording]:
 
 
 def load(path: str | os.PathLike[str]) -> Trace:
-    """Reads a trace file; nothing in it is executed."""
+    """Reads a trace file; nothing in it is executed.
+
+    Args:
+      path: A file that `trace.save(path)` wrote, on any machine; JAX is not needed.
+
+    Returns:
+      The trace, equal to the saved one except for `outputs`, which are not saved.
+
+    Raises:
+      BadTraceFile: It is no trace, is damaged, or comes from a newer version.
+      OSError: It cannot be read.
+    """
     return file.load(path)

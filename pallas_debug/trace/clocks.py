@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_right
 from typing import NamedTuple
 
 import numpy as np
 
 EDGE_KINDS = ("spawn", "barrier", "semaphore", "join")
+
+
+class Log:
+    """What one thread learned: at its tick `at`, thread `other` up to tick `tick`."""
+
+    __slots__ = ("at", "known", "other", "tick")
+
+    def __init__(self) -> None:
+        self.at = array("q")
+        self.other = array("q")
+        self.tick = array("q")
+        self.known: dict[int, int] = {}
+
+    def known_at(self, tick: int, other: int) -> int:
+        """What the thread knew of another one at its own tick, or -1."""
+        if other not in self.known:
+            return -1
+        for i in range(bisect_right(self.at, tick) - 1, -1, -1):
+            if self.other[i] == other:
+                return self.tick[i]
+        return -1
 
 
 class Edges(NamedTuple):

@@ -3,6 +3,7 @@
 Shaped like safetensors, so that Python and the viewer read it without a dependency and
 without copying. Integer arrays are stored in the narrowest type, as differences where
 those are narrower. Nothing is pickled; sizes are checked before anything is allocated.
+A checksum over the arrays tells a damaged file from an odd one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,13 @@ INTEGERS = ("u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8")
 
 
 class Packer:
-    """Collects arrays and gives the bytes of the file."""
+    """Collects arrays and gives the bytes of the file.
+
+    Attributes:
+      known: Numbers of the values that the reader has already; none of a file's.
+    """
+
+    known: frozenset[int] = frozenset()
 
     def __init__(self) -> None:
         self.arrays: dict[str, dict[str, Any]] = {}
@@ -44,6 +51,10 @@ class Packer:
         self._chunks += (raw, b"\0" * padding)
         self._size += len(raw) + padding
         return offset
+
+    def add_value(self, number: int, value: np.ndarray) -> int:
+        """Appends a recorded value by its number; gives its offset."""
+        return self.add_bytes(value)
 
     def add_integers(self, name: str, values: Any) -> None:
         """Appends an integer array under a name, as small as it goes."""
@@ -65,7 +76,15 @@ class Packer:
 
     def finish(self, header: Mapping[str, Any]) -> bytes:
         """The whole file."""
-        full = {**header, "arrays": self.arrays, "data_bytes": self._size}
+        checksum = 0
+        for chunk in self._chunks:
+            checksum = zlib.crc32(chunk, checksum)
+        full = {
+            **header,
+            "arrays": self.arrays,
+            "data_bytes": self._size,
+            "data_crc32": checksum,
+        }
         text = json.dumps(full, allow_nan=False, separators=(",", ":")).encode()
         text += b" " * (-len(text) % ALIGN)
         return b"".join(
@@ -100,6 +119,7 @@ class Unpacker:
         self._start = LENGTH_BYTES + length
         self._data = data
         self._check_size()
+        self._check_sum()
 
     def _parse(self, text: bytes) -> dict[str, Any]:
         try:
@@ -123,6 +143,13 @@ class Unpacker:
             raise errors.BadTraceFile(
                 path=self._path, reason=f"{size - expected} bytes too many follow"
             )
+
+    def _check_sum(self) -> None:
+        """Compares the arrays with their checksum; files without one are older."""
+        expected = self.header.get("data_crc32")
+        found = zlib.crc32(memoryview(self._data)[self._start :])
+        if expected is not None and expected != found:
+            raise errors.ChangedBytes(path=self._path)
 
     def raw(self, offset: int, dtype: np.dtype, count: int) -> np.ndarray:
         """`count` values at an offset of the data part, without a copy."""

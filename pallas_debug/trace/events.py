@@ -170,6 +170,14 @@ class Event:
         return self.trace.buffers[number]
 
     @property
+    def owner(self) -> str:
+        """` of device 1` if the buffer is another device's, else empty."""
+        buffer, own = self.buffer, self.thread.row.device
+        if buffer is None or buffer.row.device == own or own < 0:
+            return ""
+        return f" of device {buffer.row.device}"
+
+    @property
     def region(self) -> Region | None:
         """The part of the buffer, None if it is about none."""
         number = self.column("region")
@@ -210,7 +218,7 @@ class Event:
         buffer, region = self.buffer, self.region
         if buffer is None:
             return verb
-        text = f"{verb} {buffer.name}{region.text if region else ''}"
+        text = f"{verb} {buffer.name}{region.text if region else ''}{self.owner}"
         if kind in (Kind.WAIT, Kind.PHASE, Kind.SIGNAL):
             text += f" ({aux})"
         return text

@@ -156,7 +156,7 @@ def _payloads(packer: Packer, trace: Trace) -> dict[str, Any]:
                 names.append(array.dtype.name)
             dtype = numbers[array.dtype]
         shape = shapes.setdefault(array.shape, len(shapes))
-        rows.append((dtype, shape, packer.add_bytes(array)))
+        rows.append((dtype, shape, packer.add_value(number, array)))
     table = np.array(rows, np.int64).reshape(-1, 3)
     for i, name in enumerate(("dtype", "shape", "offset")):
         packer.add_integers(f"payloads.{name}", table[:, i])

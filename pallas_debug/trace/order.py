@@ -1,7 +1,8 @@
 """Happens-before: which events are ordered by the kernel, not by the schedule.
 
 Edges are program order, SPAWN → child, ARRIVE → WAIT that observes its phase, SIGNAL →
-WAIT on the same semaphore, END (or the last READ) → JOIN, and one launch → the next.
+WAIT on the same semaphore (each only where the wait is sure of it: `releases.py`), END
+(or the last READ) → JOIN, and one launch → the next.
 Vector clocks follow from them, stored sparsely: for each thread a log of what it learned
 about others and when. A child's clock starts as its parent's at the SPAWN, by
 reference; an acquiring event copies only what the other side learned since the last
@@ -11,7 +12,6 @@ beyond this order, fences above all, is in `proxies.py`.
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,14 +20,15 @@ import numpy as np
 
 from pallas_debug.trace import dtypes
 from pallas_debug.trace.clocks import EDGE_KINDS as EDGE_KINDS
-from pallas_debug.trace.clocks import Edges, Logs
+from pallas_debug.trace.clocks import Edges, Log, Logs
 from pallas_debug.trace.columns import frozen
+from pallas_debug.trace.releases import Release, releases
 from pallas_debug.trace.schema import Kind
 
 if TYPE_CHECKING:
     from pallas_debug.trace.trace import Trace
 
-SYNC = (Kind.SPAWN, Kind.ARRIVE, Kind.LAND, Kind.WAIT, Kind.SIGNAL, Kind.JOIN)
+SYNC = (Kind.SPAWN, Kind.WAIT, Kind.JOIN)
 
 
 class Order:
@@ -118,34 +119,21 @@ class Order:
         return best
 
 
-class _Log:
-    """What one thread learned: at its tick `at`, thread `other` up to tick `tick`."""
-
-    __slots__ = ("at", "known", "other", "tick")
-
-    def __init__(self) -> None:
-        self.at = array("q")
-        self.other = array("q")
-        self.tick = array("q")
-        self.known: dict[int, int] = {}
-
-
 class _Knowledge:
     """The logs of all threads, built in one pass over the synchronizing events."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         count = len(trace.thread_rows)
-        self.logs = [_Log() for _ in range(count)]
+        self.logs = [Log() for _ in range(count)]
         self.parents: list[tuple[int, int]] = [(-1, -1)] * count
         self._edges: list[tuple[int, int, int]] = []
-        self._releases: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
+        self._releases = releases(trace)
         self._seen: dict[tuple[int, int, int], int] = {}
         self._run()
 
     def _run(self) -> None:
         columns = self.trace.columns
-        sync = [dtypes.is_barrier(row.dtype) for row in self.trace.buffer_rows]
         seqs = np.flatnonzero(np.isin(columns.kind, [int(kind) for kind in SYNC]))
         names = ("kind", "thread", "clock", "object", "region", "aux")
         lists = [getattr(columns, name)[seqs].tolist() for name in names]
@@ -156,45 +144,44 @@ class _Knowledge:
                 self._spawn(seq, thread, tick, other)
             elif kind == Kind.JOIN:
                 self._join(seq, thread, tick, other, reads=aux == 1)
-            else:
-                self._sync(kind, seq, (thread, tick), (other, region), aux, sync[other])
-
-    def _sync(
-        self,
-        kind: int,
-        seq: int,
-        who: tuple[int, int],
-        key: tuple[int, int],
-        aux: int,
-        is_barrier: bool,
-    ) -> None:
-        """A release is kept; a wait takes those up to the phase that it observed."""
-        if kind in (Kind.ARRIVE, Kind.LAND):
-            self._releases.setdefault(key, []).append((aux + 1, seq, *who))
-        elif kind == Kind.SIGNAL:
-            self._releases.setdefault(key, []).append((0, seq, *who))
-        else:
-            self._wait(seq, who, key, aux if is_barrier else 0, is_barrier)
+            elif kind == Kind.WAIT:
+                self._wait(seq, (thread, tick), (other, region), aux)
 
     def _wait(
-        self,
-        seq: int,
-        who: tuple[int, int],
-        key: tuple[int, int],
-        phase: int,
-        bar: bool,
+        self, seq: int, who: tuple[int, int], key: tuple[int, int], aux: int
     ) -> None:
+        """A wait learns of the releases that it is sure of."""
         thread, tick = who
-        releases = self._releases.get(key, [])
+        row = self.trace.buffer_rows[key[0]]
+        is_barrier = dtypes.is_barrier(row.dtype)
+        known = self._releases.get(key)
+        if known is None:
+            return
+        if is_barrier:
+            known.reach(seq, aux * row.arrivals, self._follows)
+        else:
+            known.take(seq, aux, self._follows)
         reader = (thread, *key)
         number = self._seen.get(reader, 0)
-        while number < len(releases) and releases[number][0] <= phase:
-            _, source, other, other_tick = releases[number]
-            self._learn(thread, tick, other, other_tick)
-            if other != thread:
-                self._edges.append((source, seq, 1 if bar else 2))
+        phase = aux if is_barrier else 0
+        while number < len(known.sure) and known.sure[number].phase <= phase:
+            one = known.sure[number]
+            self._learn(thread, tick, one.thread, one.tick)
+            if one.thread != thread:
+                self._edges.append((one.seq, seq, 1 if is_barrier else 2))
             number += 1
         self._seen[reader] = number
+
+    def _follows(self, first: Release, second: Release) -> bool:
+        """Whether a release comes after another one in every order."""
+        thread, tick = second.thread, second.tick
+        while thread >= 0:
+            if thread == first.thread:
+                return tick > first.tick
+            if self.logs[thread].known_at(tick, first.thread) >= first.tick:
+                return True
+            thread, tick = self.parents[thread]
+        return False
 
     def _spawn(self, seq: int, thread: int, tick: int, child: int) -> None:
         self.parents[child] = (thread, tick)
@@ -230,7 +217,7 @@ class _Knowledge:
             other, other_tick = self.parents[other]
 
     @staticmethod
-    def _note(log: _Log, tick: int, other: int, other_tick: int) -> None:
+    def _note(log: Log, tick: int, other: int, other_tick: int) -> None:
         if log.known.get(other, -1) < other_tick:
             log.known[other] = other_tick
             log.at.append(tick)

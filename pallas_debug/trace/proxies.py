@@ -5,7 +5,8 @@ tensor memory is done at the next `commit_tmem` or `wait_load_tmem` of its threa
 operation of Blackwell's matrix unit begins when it is issued, although the recording
 runs one after the other; a product still comes after the copies and products issued
 before it, because the unit pipelines these. And the asynchronous proxy (TMA, matrix
-units) sees what threads did in shared memory only past a `commit_smem` in between.
+units) sees what threads did in shared memory only past a `commit_smem` in between. For
+what they stored to global memory Pallas has no such fence; inline code may have one.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 COMPLETED_BY: Mapping[str, int] = MappingProxyType(
     {"gpu.async_store_tmem": 1, "gpu.async_load_tmem": 2}
 )
+
+INLINE = ("gpu.inline_mgpu", "gpu.fence")
 
 
 class Proxies:
@@ -134,17 +137,33 @@ class Proxies:
         return result
 
     def _crosses(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """From a thread to the asynchronous proxy, in shared memory.
+        """From a thread to the asynchronous proxy: in shared memory, and stores to global.
 
         The other way round the wait for the operation is the fence.
         """
-        rows = self._trace.buffer_rows
-        shared = np.array([row.space == "smem" for row in rows], bool)
-        objects = self._trace.columns.object[a]
-        return shared[objects] & ~self.is_async(a) & self.is_async(b)
+        rows, columns = self._trace.buffer_rows, self._trace.columns
+        objects, stored = columns.object[a], columns.kind[a] != Kind.READ
+        shared = np.array([row.space == "smem" for row in rows], bool)[objects]
+        is_global = np.array([row.space == "gmem" for row in rows], bool)[objects]
+        is_global &= stored & ~self._has_own_fences[columns.launch[a]]
+        return (shared | is_global) & ~self.is_async(a) & self.is_async(b)
+
+    @cached_property
+    def _has_own_fences(self) -> np.ndarray:
+        """Launches with inline code, of which nothing is known."""
+        tapes = [launch.kernel.tape for launch in self._trace.launches]
+        return np.array([any(one.op in INLINE for one in tape) for tape in tapes], bool)
 
     def _fenced(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Whether some `commit_smem` comes after `a` and before the issue of `b`."""
+        rows = self._trace.buffer_rows
+        in_smem = np.array([row.space == "smem" for row in rows], bool)
+        mine = np.flatnonzero(in_smem[self._trace.columns.object[a]])
+        result = np.zeros(len(a), bool)
+        result[mine] = self._committed(a[mine], b[mine])
+        return result
+
+    def _committed(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         order, columns = self._trace.order, self._trace.columns
         issued = self.issue[columns.thread[b]]
         fence = self._next_fence(a, 0)

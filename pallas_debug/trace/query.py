@@ -148,11 +148,14 @@ def _thread(trace: Trace, value: Any) -> np.ndarray:
         number = getattr(one, "number", one)
         if isinstance(number, str):
             match = [i for i, row in enumerate(rows) if row.kind == number]
+            match = match or _threads_named(trace, number)
         else:
             match = [int(number)] if 0 <= int(number) < len(rows) else []
         if not match:
             kinds = tuple(dict.fromkeys(row.kind for row in rows))
-            accepted = f"0 … {len(rows) - 1} or {errors.or_list(kinds)}"
+            accepted = (
+                f"0 … {len(rows) - 1}, a thread's name or {errors.or_list(kinds)}"
+            )
             raise errors.BadOption(
                 option="thread", value=one, accepted=accepted if rows else "none"
             )
@@ -160,6 +163,13 @@ def _thread(trace: Trace, value: Any) -> np.ndarray:
     if not len(keep):
         return np.zeros(len(trace.columns), bool)
     return keep[trace.columns.thread]
+
+
+def _threads_named(trace: Trace, name: str) -> list[int]:
+    """Threads that are shown under a name: `warpgroup 1 of block (0, 3)`, `wg 1`."""
+    name = name.strip().replace("wg ", "warpgroup ")
+    names = (thread.name for thread in trace.threads)
+    return [i for i, one in enumerate(names) if name in (one, one.split(" of ")[0])]
 
 
 def _source_line(trace: Trace, value: Any) -> np.ndarray:

@@ -139,7 +139,8 @@ class ThreadRow(NamedTuple):
         `wgmma`, `tcgen05`, `agent`.
       parent: Thread that spawned it, -1 for the first.
       device: Linear device number.
-      cluster: Linear cluster index, -1 if none.
+      cluster: Linear cluster index, -1 if none; the same on each device of a mesh
+        where they run together.
       block: Linear grid index, -1 where it changes over time (a core).
       index: Number among the threads of its block (warpgroup), -1 for agents.
       launch: Row of the launches table.

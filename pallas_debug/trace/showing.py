@@ -15,13 +15,18 @@ from pallas_debug.registry import Registry
 Show = Callable[..., Any]
 SHOWS: Registry[Show] = Registry("display")
 TRACE, REPORT, PAGE, VIEWER = "trace", "report", "page", "viewer"
+INSTEAD = "shown instead"  # among a trace's caches: what shows it, if that was chosen
 
 
-def mimebundle(kind: str, value: Any) -> dict[str, str] | None:
-    """What a notebook shows of a value, None where nobody has said."""
+def mimebundle(kind: str, value: Any) -> Any:
+    """What a notebook shows of a value, None where nobody has said.
+
+    Data by MIME type, or a pair of that and metadata, as IPython takes either.
+    """
     return SHOWS.get(kind)(value) if kind in SHOWS else None
 
 
 def html(kind: str, value: Any) -> str | None:
     """Its HTML alone, for front ends that ask for no more."""
-    return (mimebundle(kind, value) or {}).get("text/html")
+    found = mimebundle(kind, value) or {}
+    return (found[0] if isinstance(found, tuple) else found).get("text/html")

@@ -17,6 +17,7 @@ from pallas_debug import ir
 from pallas_debug.trace import dtypes, schema
 
 Coordinates = tuple[int, ...]
+LIFETIME = (schema.Kind.ALLOC, schema.Kind.FREE)
 WORKERS = frozenset({"launch", "core", "warpgroup", "block", "warp"})
 
 
@@ -29,7 +30,7 @@ class RecordedLaunch:
       kernel: What was run. Loaded from a file it has no callables.
       grid: Concrete grid sizes.
       chip: The chip that was pretended.
-      axes, device: The enclosing mesh axes, and this launch's place among them.
+      axes, device: The enclosing mesh axes, and its place among them if it has one.
       scalars: Values of the scalar-prefetch arguments by name.
       outcome: How it ended.
       first_event, last_event: Its events are `first_event … last_event - 1`.
@@ -84,9 +85,14 @@ class RecordedLaunch:
         return self.kernel.locs[self.kernel.loc] if self.kernel.loc >= 0 else None
 
     @property
+    def mesh(self) -> tuple[int, ...]:
+        """Sizes of the device axes that it ran on together; empty for one device."""
+        return ir.mesh_of(self.axes, self.device)
+
+    @property
     def block_shape(self) -> tuple[int, ...]:
-        """Sizes of the space that linear block numbers count, row-major."""
-        return (*self.grid, *self.cluster)
+        """Sizes of what linear block numbers count: devices together, grid, cluster."""
+        return (*self.mesh, *self.grid, *self.cluster)
 
     @property
     def blocks(self) -> int:
@@ -152,15 +158,14 @@ class RecordedThread:
     @property
     def name(self) -> str:
         """E.g. `warpgroup 1 of block (0, 3)`."""
-        where = f"block {self.block}" if self.block is not None else ""
+        where = _place(self.block, self.launch)
         if self.kind == "launch":
             text = f"launch {self.row.launch}"
         elif self.kind == "block":
             text = where or f"block {self.row.index}"
         else:
             index = self.row.index if self.row.index >= 0 else self.number
-            text = f"{self.kind} {index}"
-            text += f" of {where}" if where else ""
+            text = " of ".join(filter(None, (f"{self.kind} {index}", where)))
         return _on_device(text, self.row.device, self.launch)
 
     def __repr__(self) -> str:
@@ -240,13 +245,12 @@ class RecordedBuffer:
 
 def threads_table(trace: Any) -> tuple[RecordedThread, ...]:
     """The threads of a trace with names."""
-    launches = trace.launches
     return tuple(
         RecordedThread(
             number=number,
             row=row,
-            launch=launches[row.launch],
-            block=launches[row.launch].coordinates(row.block),
+            launch=(launch := trace.launches[row.launch]),
+            block=launch.coordinates(row.block),
         )
         for number, row in enumerate(trace.thread_rows)
     )
@@ -254,8 +258,7 @@ def threads_table(trace: Any) -> tuple[RecordedThread, ...]:
 
 def buffers_table(trace: Any) -> tuple[RecordedBuffer, ...]:
     """The buffers of a trace with owners and lifetimes."""
-    alloc = _events_of(trace, schema.Kind.ALLOC)
-    free = _events_of(trace, schema.Kind.FREE)
+    alloc, free = (_events_of(trace, kind) for kind in LIFETIME)
     return tuple(
         RecordedBuffer(
             number=number,
@@ -282,11 +285,17 @@ def _events_of(trace: Any, kind: schema.Kind) -> np.ndarray:
 def _owner(row: schema.BufferRow, launch: RecordedLaunch, trace: Any) -> str:
     if row.scope == "thread" and row.thread >= 0:
         return trace.threads[row.thread].name
-    block = launch.coordinates(row.block)
-    text = f"block {block}" if block is not None else "the launch"
+    text = _place(launch.coordinates(row.block), launch) or "the launch"
     return _on_device(text, row.device, launch)
+
+
+def _place(block: Coordinates | None, launch: RecordedLaunch) -> str:
+    """A block as its own device counts it, empty where there is nothing to count."""
+    first = len(launch.mesh)
+    counted = block is not None and (len(block) > first or not first)
+    return f"block {block[first:]}" if counted else ""
 
 
 def _on_device(text: str, device: int, launch: RecordedLaunch) -> str:
     devices = math.prod(launch.axes.values())
-    return f"{text} on device {device}" if devices > 1 else text
+    return f"{text} on device {device}" if devices > 1 and device >= 0 else text

@@ -149,7 +149,7 @@ class Trace:
         """The viewer as a notebook widget; options: `report`, `title`, `values_bytes`."""
         return showing.SHOWS.get(showing.VIEWER)(self, **options)
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str] | None:
+    def _repr_mimebundle_(self, **options: Any) -> Any:
         return showing.mimebundle(showing.TRACE, self)
 
     def _repr_html_(self) -> str | None:

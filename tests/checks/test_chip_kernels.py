@@ -56,6 +56,10 @@ def test_shared_memory_at_its_peak(on, room):
     assert finding.details["room_bytes"] == room
     assert finding.details["size_bytes"] == room + 1
     assert [nbytes for _, nbytes in finding.details["buffers"]] == [room + 1]
+    assert finding.details["is_lower_bound"]
+    assert finding.message.startswith(f"at least {room + 1:,} bytes")
+    assert "the compiler's own scratch, unknown here, come on top" in finding.message
+    assert "published" not in finding.message
     fn, x = shared(room)
     assert not judged(fn, x, on=on, select="PD601").findings
 
@@ -113,6 +117,8 @@ def test_vector_memory_counts_windows_twice_for_a_warning():
     finding = only(judged(doubled(rows), x, on="tpu-v4"), "PD601")
     assert finding.severity is Severity.WARNING
     assert finding.details["size_bytes"] == 2 * finding.details["room_bytes"]
+    assert "default limit for one kernel" in finding.message
+    assert "no published number" in finding.message
     assert not judged(doubled(rows), x, on="v5e").findings
     x = jnp.zeros((2 * rows + 16, 128))
     finding = only(judged(doubled(rows + 8), x, on="tpu-v4"), "PD601")
@@ -275,6 +281,31 @@ def test_shape_that_wgmma_does_not_have():
     finding = only(judged(*product(64, 320)), "PD604")
     assert "multiple of 8 columns up to 256, the accumulator has 320" in finding.message
     assert not judged(*product(64, 256)).findings
+
+
+def test_factors_that_share_their_bytes_are_judged_by_what_they_are():
+    def body(a, b, o, shared, b_smem, tma):
+        a_smem = shared[0]
+        plgpu.copy_gmem_to_smem(a, a_smem, tma)
+        plgpu.copy_gmem_to_smem(b, b_smem[0], tma)
+        plgpu.barrier_wait(tma)
+        o[...] = pl.run_scoped(
+            lambda acc: plgpu.wgmma(acc, a_smem, b_smem[0]) or acc[...],
+            plgpu.ACC((64, 64), F32),
+        )
+
+    tile = plgpu.SMEM((64, 64), F16, transforms=TILED)
+    fn = plgpu.kernel(
+        body,
+        out_type=like(64, 64),
+        scratch_types=[
+            plgpu.RefUnion(tile, plgpu.SMEM((64,), F32)),
+            plgpu.RefUnion(tile, plgpu.SMEM((64,), F32)),
+            plgpu.Barrier(num_arrivals=2),
+        ],
+    )
+    operands = numbers(64, 64, dtype=F16), numbers(64, 64, dtype=F16)
+    assert not judged(fn, *operands, on="h100").findings
 
 
 def on_tensor_cores(m):

@@ -31,6 +31,7 @@ import pallas_debug as pldb
 from pallas_debug.session import navigation
 from pallas_debug.trace import Trace, dtypes, fold
 from pallas_debug.views.bundle import bundle
+from pallas_debug.views.parts import Sender
 
 FOLDER = HERE.parent.parent / "js_widgets" / "tests" / "golden"
 FIXTURE = HERE / "viewer_kernels.py"
@@ -355,6 +356,18 @@ def made(name: str) -> tuple[bytes, str]:
     return data, said.replace('},{"', '},\n{"') + "\n"
 
 
+GROWING = "random_1"  # the case whose bundle is kept in two parts, too
+
+
+def parts() -> tuple[bytes, bytes]:
+    """A bundle of the first half of a trace, and what the second half adds."""
+    trace = recorded(GROWING)
+    sender = Sender()
+    facts, first = sender.bundle(trace[: len(trace) // 2], None)
+    _, second = sender.bundle(trace, None, have=facts["bundle"])
+    return first, second
+
+
 def pldb_loads(data):
     from pallas_debug.trace import loads
 
@@ -377,6 +390,10 @@ def record() -> None:
         (FOLDER / f"{name}.bundle").write_bytes(packed)
         (FOLDER / f"{name}.json").write_text(said, encoding="utf-8")
         total += len(packed) + len(said)
+        for number, part in enumerate(parts() if name == GROWING else ()):
+            packed = gzip.compress(part, 9, mtime=0)
+            (FOLDER / f"{name}.part{number}").write_bytes(packed)
+            total += len(packed)
         print(f"{name:20} {len(packed):8,} {len(said):9,}")
     print(f"{'total':29} {total:9,}")
 

@@ -41,10 +41,10 @@ def blocked(x):
     return call(x)
 
 
-def differentiable(run):
+def differentiable(run, **options):
     """`run` with a backward pass that launches, too."""
     fn = jax.custom_vjp(run)
-    fn.defvjp(lambda x: (run(x), None), lambda _, g: (run(g),))
+    fn.defvjp(lambda x: (run(x), None), lambda _, g: (run(g),), **options)
     return fn
 
 
@@ -65,6 +65,9 @@ PROGRAMS = {
     )(x),
     "remat": lambda run, x: jax.grad(
         lambda y: jax.checkpoint(lambda z: jnp.sin(differentiable(run)(z)))(y).sum()
+    )(x),
+    "remat-of-the-forward-pass": lambda run, x: jax.value_and_grad(
+        lambda y: jnp.sin(differentiable(run, optimize_remat=True)(y)).sum()
     )(x),
     "scan": scan,
     "scan-reversed": functools.partial(scan, reverse=True),

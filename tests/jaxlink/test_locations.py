@@ -14,7 +14,7 @@ from jax.experimental.pallas import tpu as pltpu
 from jaxlink import launches
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import locations, versions
+from pallas_debug.jaxlink import locations, privates, versions
 from pallas_debug.jaxlink.capture import run_captured
 from pallas_debug.jaxlink.pretend import pretend
 
@@ -269,3 +269,26 @@ def test_bare_kernel_is_placed_at_its_own_definition_not_in_jax():
     call = launch(plgpu.kernel(launches.double, out_type=out), x)
     place = locations.defined_at(call.params["jaxprs"][0])
     assert (place.file, place.function) == (launches.__file__, "double")
+
+
+def scaled(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 3.0  # @backward-kernel
+
+
+def backward_rule(_, cotangent):
+    call = pl.pallas_call(scaled, out_shape=jax.typeof(cotangent))
+    return (call(cotangent),)  # @backward-launch
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_kernel_of_a_backward_pass_has_its_own_lines(jitted):
+    tripled = jax.custom_vjp(lambda x: x * 3.0)
+    tripled.defvjp(lambda x: (x * 3.0, None), backward_rule)
+    grad = jax.grad(lambda x: jnp.sum(tripled(x)))
+    before = privates.ad._name_stack_ctx
+    with pretend():
+        call = launch(jax.jit(grad) if jitted else grad, jnp.ones((8, 128)))
+    assert call.loc.line == line_of("backward-launch")
+    (place,) = kernel_locs(call)["mul"]
+    assert (place.line, place.function) == (line_of("backward-kernel"), "scaled")
+    assert privates.ad._name_stack_ctx is before

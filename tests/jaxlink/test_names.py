@@ -150,3 +150,43 @@ def test_scoped_references_have_the_names_behind_a_wrapper():
     out = jax.ShapeDtypeStruct(x.shape, x.dtype)
     trace = pldb.trace(plgpu.kernel(kernel, out_type=out), x)
     assert names_of(trace, "scratch") == ["tile", "other"]
+
+
+def by_name(x_gmem, o_gmem, tiles, *, barrier):
+    plgpu.barrier_arrive(barrier)
+    plain(x_gmem, o_gmem, tiles["a"])
+
+
+def decorated(kernel):
+    def wrapper(*refs, **scratch):
+        kernel(*refs, **scratch)
+
+    return wrapper
+
+
+def on_any(*args, **kwargs):
+    plain(*args, kwargs["tile"])
+
+
+@pytest.mark.parametrize(
+    ("kernel", "scratch", "names"),
+    [
+        (
+            decorated(by_name),
+            {
+                "tiles": {"a": plgpu.SMEM((8, 128), jnp.float32)},
+                "barrier": plgpu.Barrier(),
+            },
+            ["x_gmem", "o_gmem", "barrier", "tiles['a']"],
+        ),
+        (
+            on_any,
+            {"tile": plgpu.SMEM((8, 128), jnp.float32)},
+            ["x_gmem", "o_gmem", "tile"],
+        ),
+    ],
+)
+def test_scratch_that_is_passed_by_name_through_a_wrapper(kernel, scratch, names):
+    x = jnp.ones((8, 128))
+    trace = pldb.trace(plgpu.kernel(kernel, out_type=x, scratch_types=scratch), x)
+    assert [row.name for row in trace.buffer_rows] == names

@@ -53,6 +53,20 @@ def test_chips_nest():
     assert device.device_kind == "cpu"
 
 
+@pytest.mark.parametrize(("chip", "platform"), [("h100", "gpu"), ("v5e", "tpu")])
+def test_platform_is_that_of_the_chosen_chip_outside_jax(chip, platform):
+    real = jax.default_backend
+    with pretend(chip):
+        assert jax.devices()[0].platform == platform
+        assert jax.default_backend() == platform
+        assert backend.get_default_device().platform == platform
+        assert float(jax.jit(jnp.sum)(jnp.ones(3))) == 3  # JAX itself asks on
+    with pretend(None):
+        assert jax.devices()[0].platform == jax.default_backend() == "cpu"
+    assert jax.devices()[0].platform == "cpu"
+    assert jax.default_backend is real
+
+
 def test_other_threads_see_the_real_device():
     seen = []
     with pretend("h100"):

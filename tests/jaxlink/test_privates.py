@@ -32,6 +32,11 @@ SIGNATURES = {
         ["prim", "rule", "platform"],
     ),
     "lower_fun": (lambda: privates.mlir.lower_fun, ["fun", "multiple_results"]),
+    "_name_stack_ctx": (lambda: privates.ad._name_stack_ctx, ["src_info"]),
+    "user_context": (
+        lambda: privates.source_info.user_context.__init__,
+        ["self", "traceback", "name_stack"],
+    ),
     "raw_frame_to_frame": (lambda: privates.raw_frame_to_frame, ["code", "lasti"]),
     "ConfigState": (
         lambda: privates.ConfigState.__init__,

@@ -71,6 +71,23 @@ def test_memory_space_of_a_pallas_call(scratch):
     refused("PD306", pallas_call(scratch), X)
 
 
+@pytest.mark.parametrize("space", [pl.ANY, pltpu.VMEM, pltpu.SMEM])
+def test_memory_space_of_an_operand(space):
+    def fn(space):
+        spec = pl.BlockSpec(memory_space=space)
+        return pl.pallas_call(
+            copied,
+            out_shape=jax.ShapeDtypeStruct((8,), jnp.int32),
+            in_specs=[spec],
+            out_specs=pl.BlockSpec(memory_space=plgpu.GMEM),
+            interpret=GPU,
+        )
+
+    refused("PD306", fn(space), X)
+    accepted(fn(plgpu.GMEM), X)
+    accepted(fn(None), X)
+
+
 def test_union_in_the_scratch_of_a_pallas_call():
     union = plgpu.RefUnion(SMEM, plgpu.SMEM((4,), jnp.float32))
 

@@ -38,6 +38,16 @@ def test_windows_of_a_tpu_kernel_agree():
     assert trace.launches[0].kernel.grid.semantics == ("parallel", "arbitrary")
 
 
+@pytest.mark.parametrize("space", [pltpu.SMEM, pltpu.VMEM])
+def test_array_of_rank_0_is_an_input(space):
+    def body(n_ref, x_ref, o_ref):
+        o_ref[...] = x_ref[...] * n_ref[...]
+
+    whole = pl.BlockSpec(memory_space=space)
+    build = call(body, in_specs=[whole, pl.BlockSpec()], out_shape=out(8, 128))
+    agree(build, jnp.float32(3.0), floats(8, 128))
+
+
 def test_an_output_block_that_is_come_back_to_is_unset():
     def body(o_ref):
         @pl.when(pl.program_id(0) < 2)

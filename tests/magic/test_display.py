@@ -59,4 +59,21 @@ def test_text_shows_text_only(trace):
     shown = display.shown(trace, NOTEBOOK, text=True)
     assert repr(shown) == views.summary(trace, pldb.check(trace))
     assert not hasattr(shown, "_repr_html_")
-    assert not hasattr(shown, "_repr_mimebundle_")
+
+
+def test_trace_as_a_cells_value_shows_what_was_chosen(trace, built, monkeypatch):
+    class Chosen:
+        def _repr_mimebundle_(self, **options):
+            return {"text/plain": "chosen", "text/html": "<b>chosen</b>"}, {}
+
+    assert display.showing_itself(trace, NOTEBOOK, session=Chosen()) is trace
+    assert trace._repr_mimebundle_()[0]["text/plain"] == "chosen"
+    assert trace._repr_html_() == "<b>chosen</b>"
+    display.showing_itself(trace, NOTEBOOK, text=True)
+    assert trace._repr_mimebundle_() == {"text/plain": str(display.Text(trace))}
+    assert trace._repr_html_() is None
+
+
+def test_trace_as_a_cells_value_in_a_terminal_shows_its_summary(trace):
+    display.showing_itself(trace, TERMINAL)
+    assert trace._repr_html_() == views.html_summary(trace, pldb.check(trace))

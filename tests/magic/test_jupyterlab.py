@@ -1,4 +1,4 @@
-"""JupyterLab for real: a cell runs, keys are pressed, the kernel's session follows."""
+"""JupyterLab and Notebook for real: a cell runs, keys are pressed, the session follows."""
 
 import contextlib
 import json
@@ -79,8 +79,8 @@ def environment(home):
 
 
 @contextlib.contextmanager
-def lab(folder):
-    """A running JupyterLab; gives its address."""
+def served(folder, module, app):
+    """A running front end; gives its address."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -90,20 +90,21 @@ def lab(folder):
         "ServerApp.port_retries": 0,
         "IdentityProvider.token": TOKEN,
         "ServerApp.root_dir": folder,
-        "LabApp.extension_manager": "readonly",
-        "LabApp.news_url": "null",
+        f"{app}.extension_manager": "readonly",
+        f"{app}.news_url": "null",
+        f"{app}.expose_app_in_browser": True,
     }
-    flags = ["--no-browser", "--allow-root", "--expose-app-in-browser"]
+    flags = ["--no-browser", "--allow-root"]
     words = [f"--{name}={value}" for name, value in options.items()]
-    with (folder / "lab.log").open("w", encoding="utf-8") as log:
+    with (folder / "server.log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *flags, *words],
+            [sys.executable, "-m", module, *flags, *words],
             env=environment(folder / ".home"),
             stdout=log,
             stderr=subprocess.STDOUT,
         )
         try:
-            yield _awaited(f"http://127.0.0.1:{port}", process, folder / "lab.log")
+            yield _awaited(f"http://127.0.0.1:{port}", process, folder / "server.log")
         finally:
             process.terminate()
             process.wait(30)
@@ -120,16 +121,24 @@ def _awaited(address, process, log):
     raise RuntimeError(log.read_text(encoding="utf-8"))
 
 
-@pytest.fixture
-def notebook(tmp_path):
+FRONTS = {
+    "lab": ("jupyterlab", "LabApp", "lab/tree"),
+    "notebook": ("notebook", "JupyterNotebookApp", "notebooks"),
+}
+
+
+@pytest.fixture(params=FRONTS)
+def notebook(tmp_path, request):
     """An open notebook in a browser."""
+    module, app, path = FRONTS[request.param]
+    pytest.importorskip(module, reason=f"no {module}: pip install {module}")
     from playwright.sync_api import sync_playwright
 
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(book, tmp_path / "book.ipynb")
-    with lab(tmp_path) as address, sync_playwright() as playwright:
+    with served(tmp_path, module, app) as address, sync_playwright() as playwright:
         browser = launch(playwright)
         page = browser.new_page(viewport={"width": 1400, "height": 1000})
         page.set_default_timeout(90_000)
@@ -143,7 +152,7 @@ def notebook(tmp_path):
                 else None
             ),
         )
-        page.goto(f"{address}/lab/tree/book.ipynb?token={TOKEN}&reset")
+        page.goto(f"{address}/{path}/book.ipynb?token={TOKEN}&reset")
         page.wait_for_function(
             "() => window.jupyterapp?.shell.currentWidget?.content?.widgets?.length > 4"
         )
@@ -157,12 +166,15 @@ def shown(page, number):
     return "".join(str(out.get("text", "")) for out in outputs), outputs
 
 
-def test_cell_keys_and_session_agree(notebook, tmp_path, record_property):
+def test_cell_keys_and_session_agree(notebook, tmp_path, record_property, request):
+    front = request.node.callspec.params["notebook"]
     shown(notebook, 0)
     shown(notebook, 1)
     now = notebook.locator("[data-pd=now]").first
-    notebook.get_by_text("Before the first event").first.wait_for()
+    now.get_by_text("grid (0,)").wait_for()  # where the kernel begins
     notebook.locator(".pd-frame").first.focus()
+    notebook.keyboard.press("Home")
+    notebook.get_by_text("Before the first event").first.wait_for()
     for _ in range(5):
         notebook.keyboard.press("ArrowRight")
     for key in ("t", "ArrowLeft"):
@@ -174,12 +186,12 @@ def test_cell_keys_and_session_agree(notebook, tmp_path, record_property):
     assert what in now.inner_text()
     first, _ = shown(notebook, 3)
     now.get_by_text(first.strip().splitlines()[-1].split()[-1]).first.wait_for()
-    screenshot = pathlib.Path(os.environ.get("SCREENSHOTS", tmp_path)) / "lab.png"
+    screenshot = pathlib.Path(os.environ.get("SCREENSHOTS", tmp_path)) / f"{front}.png"
     notebook.screenshot(path=screenshot)
     record_property("screenshot", str(screenshot))
     _, outputs = shown(notebook, 4)
     assert any("srcdoc=" in str(out) for out in outputs)
     frame = notebook.frame_locator("iframe").first
-    frame.get_by_text("Before the first event").wait_for()
+    frame.locator("[data-pd=now]").get_by_text("grid (0,)").wait_for()
     assert not notebook.outside
     assert not notebook.failed

@@ -1,13 +1,18 @@
 """The portability table says what the installed JAX really does."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
+from jax.experimental.pallas import tpu as pltpu
 
 import pallas_debug as pldb
 from pallas_debug import gallery
+from pallas_debug.jaxlink.versions import JAX
 
 
 def table(name, *, fixed=True, **options):
@@ -104,3 +109,55 @@ def test_table_is_drawn_as_text_and_html():
 def test_function_without_a_kernel_is_refused():
     with pytest.raises(pldb.trace.__globals__["NoLaunch"]):
         pldb.portability(lambda x: x + 1, jnp.ones(3))
+
+
+def stuck(x_ref, o_ref, smem, barrier, *, predicate):
+    smem[...] = x_ref[...]
+    plgpu.commit_smem()
+    plgpu.copy_smem_to_gmem(smem, o_ref, predicate=predicate)
+    plgpu.wait_smem_to_gmem(0)
+    plgpu.barrier_wait(barrier)
+
+
+def stuck_kernel(predicate=None, threads=1):
+    mesh = {"num_threads": 2, "thread_name": "t"} if threads > 1 else {}
+    return plgpu.kernel(
+        functools.partial(stuck, predicate=predicate),
+        out_type=jax.ShapeDtypeStruct((128,), jnp.int32),
+        scratch_types=[plgpu.SMEM((128,), jnp.int32), plgpu.Barrier()],
+        **mesh,
+    )
+
+
+def test_refusal_before_a_deadlock_is_not_called_a_hang():
+    refused = pldb.portability(stuck_kernel(predicate=True), jnp.arange(128))
+    row = refused["GPU interpret mode"]
+    assert (row.status, row.code) == ("refused", "PD313")
+    assert row.why == "NotImplementedError: predicate not supported"
+    assert "predicate=predicate" in row.loc.text
+    assert refused["interpret=True"].status == "refused"
+    assert refused["TPU interpret mode"].status == "foreign"
+    hangs = pldb.portability(stuck_kernel(), jnp.arange(128))
+    assert hangs["GPU interpret mode"].status == "hangs"
+    assert hangs["interpret=True"].status == "refused"
+
+
+def test_error_that_leaves_a_waiting_warpgroup_behind_is_a_hang():
+    found = pldb.portability(stuck_kernel(True, threads=2), jnp.arange(128))
+    expected = "refused" if JAX >= (0, 11, 2) else "hangs"
+    assert found["GPU interpret mode"].status == expected
+
+
+def test_wait_that_does_not_wait_there_is_told():
+    def waits(x_ref, o_ref, semaphore):
+        pl.semaphore_wait(semaphore, 1)
+        o_ref[...] = x_ref[...]
+
+    shape = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+    semaphore = pltpu.SemaphoreType.REGULAR
+    fn = pl.pallas_call(waits, out_shape=shape, scratch_shapes=[semaphore])
+    found = pldb.portability(fn, jnp.ones((8, 128)))
+    assert found["TPU interpret mode"].status == "hangs"
+    assert found["interpret=True"].status == "differs"
+    assert "does not wait" in found["interpret=True"].why
+    assert found["TPU lowering"].status == "lowers"

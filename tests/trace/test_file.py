@@ -194,10 +194,31 @@ def test_hostile_header_is_refused(changes):
         loads(edited(**changes))
 
 
+def test_any_byte_that_changes_in_the_arrays_is_noticed():
+    data = dumps(example())
+    begin = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "little")
+    for at in range(begin, len(data)):
+        changed = bytearray(data)
+        changed[at] ^= 1 << at % 8
+        with pytest.raises(errors.ChangedBytes, match="`a.pldb` is damaged") as caught:
+            loads(bytes(changed), path="a.pldb")
+    assert "copy the file again" in caught.value.next_step
+
+
+def test_file_of_a_version_that_wrote_no_checksum_is_read():
+    data = GOLDEN.read_bytes()
+    assert b"data_crc32" not in data
+    assert_same(loads(edited(data_crc32=None)), loads(data))
+    with pytest.raises(errors.ChangedBytes):
+        loads(edited(data_crc32="0"))
+
+
 @settings(deadline=None, max_examples=300)
 @given(st.data(), st.booleans())
 def test_random_damage_raises_nothing_but_bad_trace_file(data, compress):
-    raw = bytearray(dumps(example(), compress=compress))
+    # Without a checksum, as a hostile file could have a right one.
+    plain = edited(data_crc32=None)
+    raw = bytearray(gzip.compress(plain) if compress else plain)
     for _ in range(data.draw(st.integers(1, 6))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     end = data.draw(st.none() | st.integers(0, len(raw)))

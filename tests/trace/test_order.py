@@ -8,6 +8,62 @@ from trace_strategies import thread_traces
 from pallas_debug.trace import Kind
 
 
+def is_sure(release, wait, others, reach, needed):
+    """Whether a wait cannot go on without a release, whatever else came in time."""
+    independent = [o for o in others if o is not release and not reach[release.seq, o.seq]]
+    return sum(amount_of(other) for other in independent) < needed
+
+
+def amount_of(release):
+    return release.aux if release.kind is Kind.SIGNAL else 1
+
+
+def started(trace, event):
+    """When an event became possible: a copy's when the copy was started."""
+    if not event.thread.is_agent:
+        return event.seq
+    spawns = [e for e in trace.events if e.kind is Kind.SPAWN]
+    mine = [e.seq for e in spawns if e.column("object") == event.thread.number]
+    return mine[0] if mine else event.seq
+
+
+def reachable(after):
+    """Which event comes after which, by the edges so far."""
+    reach = np.zeros((len(after), len(after)), bool)
+    for seq in reversed(range(len(after))):
+        for other in after[seq]:
+            reach[seq, other] = True
+            reach[seq] |= reach[other]
+    return reach
+
+
+def wait_edges(trace, after):
+    """Adds, for each wait, the releases that it or one before it is sure of."""
+    places, sure, needed = {}, {}, {}
+    for event in trace.events:
+        if event.kind in (Kind.SIGNAL, Kind.ARRIVE, Kind.WAIT):
+            key = event.buffer, event.region.text
+            places.setdefault(key, []).append(event)
+            sure.setdefault(key, set())
+    for wait in (e for e in trace.events if e.kind is Kind.WAIT):
+        key = wait.buffer, wait.region.text
+        is_barrier = wait.buffer.row.arrivals > 0
+        if is_barrier:
+            total = max(needed.get(key, 0), wait.aux * wait.buffer.row.arrivals)
+        else:
+            total = needed.get(key, 0) + wait.aux
+        needed[key] = total
+        releases = [e for e in places[key] if e.kind is not Kind.WAIT]
+        begun = [e for e in releases if started(trace, e) < wait.seq]
+        reach = reachable(after)
+        for one in (e for e in begun if e.seq < wait.seq):
+            if is_sure(one, wait, begun, reach, total):
+                sure[key].add(one.seq)
+        for seq in sure[key]:
+            if not is_barrier or trace.events[seq].aux < wait.aux:
+                after[seq].add(wait.seq)
+
+
 def slow_order(trace):
     """Reachability over program order and the edges that the kinds of events mean."""
     count = len(trace)
@@ -20,24 +76,14 @@ def slow_order(trace):
         last[thread] = seq
     events = list(trace.events)
     for a, b in ((a, b) for a in events for b in events if a.seq < b.seq):
-        same = a.buffer is not None and b.buffer is not None
-        same = same and (a.buffer, a.region.text) == (b.buffer, b.region.text)
         first = b.thread.number == a.column("object")
         if a.kind is Kind.SPAWN and first:
-            after[a.seq].add(b.seq)
-        if b.kind is Kind.WAIT and same and a.kind is Kind.SIGNAL:
-            after[a.seq].add(b.seq)
-        if b.kind is Kind.WAIT and same and a.kind is Kind.ARRIVE and a.aux < b.aux:
             after[a.seq].add(b.seq)
         joined = b.kind is Kind.JOIN and a.thread.number == b.column("object")
         if joined and (b.aux == 0 or a.kind is Kind.READ):
             after[a.seq].add(b.seq)
-    reach = np.zeros((count, count), bool)
-    for seq in reversed(range(count)):
-        for other in after[seq]:
-            reach[seq, other] = True
-            reach[seq] |= reach[other]
-    return reach
+    wait_edges(trace, after)
+    return reachable(after)
 
 
 @settings(deadline=None, max_examples=40)

@@ -2,14 +2,15 @@
 
 ## What it does
 
-Looks at the memory space of what `pl.run_scoped` and `scratch_types=` allocate in a
-kernel that is asked to run in JAX's GPU interpret mode.
+Looks at the memory space of what `pl.run_scoped` and `scratch_types=` allocate, and of
+the operands of a `pallas_call`, in a kernel that is asked to run in JAX's GPU interpret
+mode.
 
 ## Why is this bad?
 
 JAX 0.10.2 to 0.12.0.1 knows GMEM, SMEM and registers, from 0.11.0 on TMEM, too. For any
 other it stops while tracing: `NotImplementedError: Unsupported memory space: any`, or
-with a bare `KeyError` for the scratch of a `pallas_call`.
+with a bare `KeyError` for scratch and operands of a `pallas_call`.
 
 ## Example
 
@@ -33,7 +34,8 @@ from collections.abc import Iterator
 
 from pallas_debug import ir
 from pallas_debug.checks.aborts import versions
-from pallas_debug.checks.aborts.foreseen import Refused, findings
+from pallas_debug.checks.aborts.foreseen import Refused, findings, severity
+from pallas_debug.checks.aborts.refusal import kernels, refusal
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -49,8 +51,24 @@ UNION = (
 
 @check("PD306", "memory-space")
 def memory_space(trace: Trace) -> Iterator[Finding]:
-    """Scoped allocations in a space that JAX refuses."""
+    """Scoped allocations and operands in a space that JAX refuses."""
     yield from findings(trace, "PD306", _judge)
+    for launch, kernel in kernels(trace, "PD306"):
+        is_stopped_before = kernel.num_scalars or any(
+            kernel.facts.get(fact) for fact in ("dynamic_grid", "real_blocks")
+        )
+        for number, space in kernel.facts.get("foreign_spaces") or ():
+            if not is_stopped_before:
+                name = kernel.buffers[kernel.num_scalars + number].name
+                yield refusal(
+                    launch,
+                    f"the block of `{name}` is said to be in {space}",
+                    f"KeyError: {space}",
+                    "leave `memory_space=` out, or name one of plgpu's",
+                    severity=severity(kernel),
+                    buffer=name,
+                )
+                break
 
 
 def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:

@@ -7,6 +7,7 @@ GPU interpret mode, or a kernel for the GPU); otherwise it is not said at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from pallas_debug import ir
@@ -14,6 +15,8 @@ from pallas_debug.checks.aborts import versions
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
+
+GPU_MODE = "GPU interpret mode"
 
 
 def interpret_of(kernel: ir.Kernel) -> str:
@@ -37,6 +40,19 @@ def in_gpu_interpreter(kernel: ir.Kernel) -> bool:
     return mode == "gpu" or lowered_for_gpu(kernel)
 
 
+def as_asked(trace: Trace, mode: str) -> Trace:
+    """The trace as if every kernel had been asked to run in an interpret mode."""
+    asked: dict[int, ir.Kernel] = {}
+    for launch in trace.launches:
+        kernel = launch.kernel
+        facts = {**kernel.facts, "interpret": mode}
+        asked.setdefault(id(kernel), replace(kernel, facts=facts))
+    launches = tuple(
+        replace(launch, kernel=asked[id(launch.kernel)]) for launch in trace.launches
+    )
+    return replace(trace, launches=launches)
+
+
 def kernels(
     trace: Trace, code: str, asked: Callable[[ir.Kernel], bool] = in_gpu_interpreter
 ) -> Iterator[tuple[RecordedLaunch, ir.Kernel]]:
@@ -56,7 +72,7 @@ def refusal(
     raises: str,
     hint: str,
     *,
-    where: str = "GPU interpret mode",
+    where: str = GPU_MODE,
     loc: ir.Loc | None = None,
     **more: Any,
 ) -> Finding:

@@ -89,9 +89,12 @@ class Agent:
         lw.agents.append(append)
 
 
-def viewed(reference: Any) -> ir.Access:
+def viewed(
+    reference: Any, by_reference: Callable[[Any], refs.Dim] | None = None
+) -> ir.Access:
     """A reference of an unflattened argument tree, with its transforms or without."""
     transforms = getattr(reference, "transforms", ())
     while hasattr(reference, "ref"):
         reference = reference.ref
-    return refs.access(reference.leaf.operand, reference.leaf.aval, transforms)
+    leaf = reference.leaf
+    return refs.access(leaf.operand, leaf.aval, transforms, by_reference)

@@ -1,8 +1,7 @@
-"""Mosaic GPU: loads and stores with options, atomics, hints, inline code."""
+"""Mosaic GPU: loads and stores with options, atomics, hints."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -65,12 +64,13 @@ def atomic_store(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.O
 def multimem_store(
     lw: Lowering, eqn: Any, ins: list[ir.Operand]
 ) -> Sequence[ir.Operand]:
-    """To every device along the axes: to this one, the only one here."""
+    """To every device along the axes."""
     operands = Operands(eqn, ins)
     value, ref = operands.take(), operands.take()
     access = operands.views(ref, eqn.params["transforms_tree"]).access
-    _only_device(lw, eqn)
-    lw.emit("state.set", [value.operand], accesses=[access])
+    params = {"axes": flat_axes(eqn.params["collective_axes"])}
+    op = "gpu.multimem_store"
+    lw.emit(op, [value.operand], accesses=[access], params=params)
     return []
 
 
@@ -80,8 +80,12 @@ def multimem_load_reduce(
 ) -> Sequence[ir.Operand]:
     operands = Operands(eqn, ins)
     access = operands.views(operands.take(), eqn.params["tree"]).access
-    _only_device(lw, eqn)
-    return lw.emit("state.get", results=1, accesses=[access])
+    params = {
+        "axes": flat_axes(eqn.params["collective_axes"]),
+        "operation": str(eqn.params["reduction_op"]),
+    }
+    op = "gpu.multimem_load_reduce"
+    return lw.emit(op, results=1, accesses=[access], params=params)
 
 
 @translate("gpu.semaphore_signal_multicast")
@@ -91,9 +95,9 @@ def signal_multicast(
     avals = [v.aval for v in eqn.invars]
     ref, transforms, amount = refs.unflatten(eqn.params["args_tree"], ins, avals)
     semaphore = refs.access(refs.operand(ref), avals[0], transforms)
-    _only_device(lw, eqn)
-    op = "pallas.semaphore_signal"
-    lw.emit(op, [refs.operand(amount)], accesses=[semaphore], sync=True)
+    params = {"axes": flat_axes(eqn.params["collective_axes"])}
+    op = "gpu.semaphore_signal_multicast"
+    lw.emit(op, [refs.operand(amount)], accesses=[semaphore], params=params, sync=True)
     return []
 
 
@@ -110,23 +114,6 @@ def signal_parallel(
         access = pallas_semaphores.reached(lw, access, device, eqn.params, op)
         lw.emit(op, [refs.operand(amount)], accesses=[access], sync=True)
     return []
-
-
-def _only_device(lw: Lowering, eqn: Any) -> None:
-    """Several devices along the axes end the launch as unsupported."""
-    axes = flat_axes(eqn.params["collective_axes"])
-    op = f"gpu.{eqn.primitive.name}"
-    lw.emit("gpu.only_device", params={"axes": axes, "op": op})
-
-
-@translate("gpu.inline_mgpu")
-def inline_mgpu(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
-    """The user's own code for the chip; JAX's helpers use it for fences alone."""
-    asm = inspect.getclosurevars(eqn.params["mgpu_fn"]).nonlocals.get("asm", "")
-    if str(asm).startswith("fence.") and not eqn.outvars:
-        lw.emit("gpu.fence", params={"asm": str(asm)}, pure=ir.Pure(expr="None"))
-        return []
-    return lw.unknown("gpu.inline_mgpu", [v.aval for v in eqn.outvars], ins)
 
 
 @translate(

@@ -102,6 +102,9 @@ def copy_smem_to_gmem(
     held, place = agent.access(source.access), agent.access(target.access)
     params = {"predicate": given(agent, predicate)}
     reduction = {"reduction": p["reduction_op"]}
+    several = [step for step in place.steps if isinstance(step, ir.Multicast)]
+    if several:
+        reduction["axes"] = several[0].axes
 
     def routine() -> None:
         value = agent.local()

@@ -58,33 +58,36 @@ def _arguments(eqn: Any, ins: Sequence[ir.Operand]) -> tuple[Any, ...]:
 def reached(
     lw: Lowering, access: ir.Access, ids: Any, params: Any, op: str
 ) -> ir.Access:
-    """The same reference on the core that a device id names.
-
-    An id of another device ends the launch as unsupported when it is reached.
-    """
+    """The same reference on the device, or the core, that a device id names."""
     if ids is None:
         return access
     if isinstance(ids, dict):
         return on_core(lw, access, ids, op)
     if getattr(params.get("device_id_type"), "name", "MESH") == "LOGICAL":
         return on_core(lw, access, {"logical": ids}, op)
-    return on_core(lw, access, dict(enumerate(jax.tree.leaves(ids))), op)
+    leaves = enumerate(jax.tree.leaves(ids))
+    return on_core(lw, access, {f"#{place}": value for place, value in leaves}, op)
 
 
 def on_core(lw: Lowering, access: ir.Access, ids: dict[Any, Any], op: str) -> ir.Access:
-    """Axes of the mesh of cores lead to another core; all others must be our own."""
+    """Axes of the mesh of cores lead to another core, all others to a device.
+
+    Which buffer it is is asked here, not when a copy gets to it: by then the device may
+    be at another block.
+    """
     cores = {
         _single(a): v for a, v in ids.items() if _single(a) in lw.grid.cluster_names
     }
-    rest = {a: v for a, v in ids.items() if _single(a) not in cores}
+    rest = {_single(a): v for a, v in ids.items() if _single(a) not in cores}
     if rest:
-        lw.emit(
-            "pallas.own_device",
-            [refs.operand(value) for value in rest.values()],
-            params={"axes": tuple(rest), "op": op},
+        ids = {**rest, **cores}
+        (ref,) = lw.emit(
+            "pallas.on_device",
+            [access.ref, *map(refs.operand, ids.values())],
+            results=1,
+            params={"axes": tuple(ids), "op": op},
         )
-    if not cores:
-        return access
+        return ir.Access(ref=ref, steps=access.steps)
     values = tuple(refs.operand(value) for value in cores.values())
     peer = ir.Peer(ids=values, axes=tuple(cores))
     return ir.Access(ref=access.ref, steps=(peer, *access.steps))

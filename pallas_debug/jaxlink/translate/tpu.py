@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pallas_debug.jaxlink.translate.pallas_semaphores import reached
 @translate("tpu.dma_start")
 def dma_start(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     """A thread that reads, signals the sender, writes, signals the receiver."""
-    source, target, received, sent, device = _copy(eqn, ins)
+    source, target, received, sent, device = _copy(eqn, ins, _read_indices(lw))
     target = reached(lw, target, device, eqn.params, "tpu.dma_start")
     if received is not None and device is not None:
         received = reached(lw, received, device, eqn.params, "tpu.dma_start")
@@ -44,17 +44,45 @@ def dma_start(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Oper
 @translate("tpu.dma_wait")
 def dma_wait(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Operand]:
     """Both sides wait on the third operand: a wait for the sender has them swapped."""
-    _, target, semaphore, _, _ = _copy(eqn, ins)
+    _, target, semaphore, _, _ = _copy(eqn, ins, _as_many)
     if semaphore is not None:
         lw.emit("tpu.dma_wait", accesses=[semaphore, target], sync=True)
     return []
 
 
-def _copy(eqn: Any, ins: Sequence[ir.Operand]) -> tuple[Any, ...]:
+def _read_indices(lw: Lowering) -> Callable[[Any], refs.Dim]:
+    """A SparseCore's copy may take its indices from memory, when it starts."""
+
+    def by_reference(index: Any) -> refs.Dim:
+        (value,) = lw.emit("state.get", results=1, accesses=[viewed(index)])
+        return ir.Gather(index=value)
+
+    return by_reference
+
+
+def _as_many(index: Any) -> refs.Dim:
+    """For a wait, of which the size counts alone."""
+    shape = _shape(index)
+    if len(shape) == 1:
+        return ir.Slice(start=constant(np.int32(0)), size=shape[0])
+    return ir.Gather(index=constant(np.zeros(shape, np.int32)))
+
+
+def _shape(index: Any) -> tuple[int, ...]:
+    transforms = getattr(index, "transforms", ())
+    while hasattr(index, "ref"):
+        index = index.ref
+    return tuple(refs.logical(index.leaf.aval, transforms).shape)
+
+
+def _copy(
+    eqn: Any, ins: Sequence[ir.Operand], by_reference: Callable[[Any], refs.Dim]
+) -> tuple[Any, ...]:
     """Source, target, two semaphores (or None), device ids of a copy's operands."""
     avals = [v.aval for v in eqn.invars]
     *references, device = refs.unflatten(eqn.params["tree"], ins, avals)
-    return (*(None if r is None else viewed(r) for r in references), device)
+    views = (None if r is None else viewed(r, by_reference) for r in references)
+    return (*views, device)
 
 
 @translate("tpu.get_barrier_semaphore")

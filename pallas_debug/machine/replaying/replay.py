@@ -62,7 +62,7 @@ class Replay:
         kernel = m.kernel
         cores = kernel.backend in start.SEQUENTIAL and kernel.facts.get("cores")
         apart = program.coarse and m.options.resident == 1
-        if not apart or cores or kernel.grid.cluster:
+        if not apart or cores or kernel.grid.cluster or m.launch.mesh:
             return None
         return cls(m, program) if math.prod(m.launch.grid) >= FEWEST else None
 

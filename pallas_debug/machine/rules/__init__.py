@@ -10,6 +10,7 @@ from pallas_debug.machine.rules import grid_windows as grid_windows
 from pallas_debug.machine.rules import pallas as pallas
 from pallas_debug.machine.rules import pallas_semaphores as pallas_semaphores
 from pallas_debug.machine.rules import scope as scope
+from pallas_debug.machine.rules import sparse_core as sparse_core
 from pallas_debug.machine.rules import state as state
 from pallas_debug.machine.rules import tpu as tpu
 from pallas_debug.machine.rules import triton as triton

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from pallas_debug.machine import peers
+from pallas_debug.machine import devices, peers
+from pallas_debug.machine.rules.pallas_semaphores import element
 from pallas_debug.machine.rules.registry import rule
-from pallas_debug.machine.rules.triton import atomic_rmw
+from pallas_debug.machine.rules.triton import OPERATIONS, atomic_rmw
 from pallas_debug.machine.step import Step, Target
 
 
@@ -23,10 +25,30 @@ def cluster_rank(m: Step, *, axes: tuple[str, ...]) -> Any:
     return np.int32(peers.rank(m, axes))
 
 
-@rule("gpu.only_device")
-def only_device(m: Step, *, axes: tuple[str, ...], op: str) -> None:
-    """Goes on only if there is no other device along the axes."""
-    for axis in axes:
-        if m.launch.axes.get(axis, 1) > 1:
-            own = m.launch.device[axis]
-            raise peers.elsewhere(m, op, axis, int(own == 0), own)
+@rule("gpu.multimem_store")
+def multimem_store(m: Step, ref: Target, value: Any, *, axes: tuple[str, ...]) -> None:
+    """Stores to the buffer of each device along the axes."""
+    for target in devices.targets(m, ref, axes):
+        m.write(target, value)
+
+
+@rule("gpu.multimem_load_reduce")
+def multimem_load_reduce(
+    m: Step, ref: Target, *, axes: tuple[str, ...], operation: str
+) -> Any:
+    """Reads from each device along the axes and combines, small floats in float32."""
+    values = [m.read(target) for target in devices.targets(m, ref, axes)]
+    dtype = np.asarray(values[0]).dtype
+    wide = np.dtype(np.float32) if dtype.itemsize < 4 and dtype.kind != "i" else dtype
+    combine = OPERATIONS[operation]
+    total = functools.reduce(combine, (np.asarray(v).astype(wide) for v in values))
+    return total.astype(dtype)
+
+
+@rule("gpu.semaphore_signal_multicast")
+def semaphore_signal_multicast(
+    m: Step, semaphore: Target, amount: Any, *, axes: tuple[str, ...]
+) -> None:
+    """Signals the semaphore of each device along the axes."""
+    for target in devices.targets(m, semaphore, axes):
+        m.signal(*element(m, target), int(amount))

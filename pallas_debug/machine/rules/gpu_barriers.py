@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pallas_debug import ir
 from pallas_debug.machine import peers
 from pallas_debug.machine.rules.pallas_semaphores import element
 from pallas_debug.machine.rules.registry import rule
@@ -69,3 +70,25 @@ def barrier_test(m: Step, barrier: Target) -> Any:
     if ready:
         m.wait(ref, index)
     return np.bool_(ready)
+
+
+@rule("gpu.named_arrive")
+def named_arrive(
+    m: Step, number: Any, *, decl: ir.Buffer, amount: int, waits: bool
+) -> None:
+    """Who also waits does so for this phase, not for one in which it took no part."""
+    ref, index = _named(m, decl), int(number)
+    if waits:
+        m.catch_up(ref, index)
+    m.arrive(ref, index, amount)
+
+
+@rule("gpu.named_wait", waits=True)
+def named_wait(m: Step, number: Any, *, decl: ir.Buffer) -> bool:
+    return m.wait(_named(m, decl), int(number))
+
+
+def _named(m: Step, decl: ir.Buffer) -> int:
+    """The block's barriers for so many arrivals; the first to ask allocates them."""
+    key = ("named", decl.params["num_arrivals"])
+    return peers.shared(m, m.thread.block, key, (decl,), 1)[0][0]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine import peers
+from pallas_debug.machine import devices, peers
 from pallas_debug.machine.rules.pallas_places import peek
 from pallas_debug.machine.rules.pallas_semaphores import element
 from pallas_debug.machine.rules.registry import rule
@@ -98,13 +98,21 @@ def tma_write(m: Step, target: Target, value: Any) -> None:
 
 
 @rule("gpu.tma_store")
-def tma_store(m: Step, target: Target, value: Any, *, reduction: str | None) -> None:
-    """Elements outside the array are dropped."""
-    if reduction is None:
-        m.write(target, value)
-    else:
-        combine = REDUCTIONS[reduction]
-        m.write(target, combine(peek(m, target), value), kind=Kind.UPDATE)
+def tma_store(
+    m: Step,
+    target: Target,
+    value: Any,
+    *,
+    reduction: str | None,
+    axes: tuple[str, ...] = (),
+) -> None:
+    """To each device along the axes; elements outside the array are dropped."""
+    for place in devices.targets(m, target, axes) if axes else (target,):
+        if reduction is None:
+            m.write(place, value)
+        else:
+            combine = REDUCTIONS[reduction]
+            m.write(place, combine(peek(m, place), value), kind=Kind.UPDATE)
 
 
 @rule("gpu.tma_reads_done", verb="reads_done")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pallas_debug import ir
+from pallas_debug.machine import devices
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step, Target
 
@@ -44,7 +45,9 @@ def debug_check(
 
 @rule("pallas.shared")
 def shared(m: Step, *, decl: ir.Buffer, key: Any) -> int:
-    """A buffer that all blocks of the launch share; the first to ask allocates."""
+    """A buffer that all blocks of a device share; the first to ask allocates."""
+    if m.launch.mesh:
+        return devices.common(m, decl, key, m.device)
     held = m.state.shared.get(key)
     if held is None:
         held = m.state.shared[key] = m.alloc(decl)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.machine import peers
+from pallas_debug.machine import devices
 from pallas_debug.machine.rules.registry import rule
 from pallas_debug.machine.step import Step, Target
 
@@ -58,31 +58,7 @@ def semaphore_read(m: Step, semaphore: Target) -> Any:
     return np.int32(counts[number]) if inside else np.int32(0)
 
 
-@rule("pallas.own_device")
-def own_device(m: Step, *ids: Any, axes: tuple[Any, ...], op: str) -> None:
-    """Goes on only if these ids name this very device and core.
-
-    A launch is one device's: what reaches for another is beyond this machine.
-    """
-    for axis, value in zip(axes, ids, strict=True):
-        own = _own(m, axis)
-        if int(value) != own:
-            raise peers.elsewhere(m, op, axis, int(value), own)
-
-
-def _own(m: Step, axis: Any) -> int:
-    """This device's or core's number along an axis, or a tuple of axes."""
-    if axis == "logical":
-        return m.device
-    if axis == "core":
-        return max(m.thread.block.linear, 0)
-    names = axis if isinstance(axis, tuple) else (axis,)
-    number = 0
-    for name in names:
-        if isinstance(name, int):
-            name = list(m.launch.axes)[name] if name < len(m.launch.axes) else ""
-        ids, sizes = m.thread.block.ids, dict(m.launch.axes)
-        sizes |= dict(zip(m.kernel.grid.names, m.launch.grid, strict=False))
-        own = m.launch.device.get(name, ids.get(name, 0))
-        number = number * sizes.get(name, 1) + own
-    return number
+@rule("pallas.on_device")
+def on_device(m: Step, ref: int, *ids: Any, axes: tuple[Any, ...], op: str) -> int:
+    """The same buffer on another device of the mesh, for what `op` does with it."""
+    return devices.reach(m, ref, axes, ids, op)

@@ -1,0 +1,81 @@
+"""What is said of a launch that was cut short, and in which loop it went round and round.
+
+Evidence is the second half of the launch's events: one thread made a good part of them,
+in one block, all inside one loop. A long grid looks otherwise: no block has so many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pallas_debug import ir
+from pallas_debug.checks.aborts.foreseen import scopes_of
+from pallas_debug.checks.finding import Finding
+from pallas_debug.trace.tables import RecordedLaunch
+from pallas_debug.trace.trace import Trace
+
+LOOPS = ("while", "scan")
+LEAST_EVENTS = 8  # fewer say nothing
+SHARE = 0.25  # of the second half, made by one thread in one block
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """A loop that a thread did not leave, and how many of its last events are in it."""
+
+    thread: int
+    events: int
+    loc: ir.Loc
+
+
+def finding(trace: Trace, launch: RecordedLaunch, how: str, hint: str) -> Finding:
+    """The finding: at the loop that did not end, or else at the kernel."""
+    said = (
+        f"the recording of {launch.name} {how}: {launch.outcome.message} after "
+        f"{len(launch.events):,} events; what follows is unknown"
+    )
+    found = last_round(trace, launch)
+    if found:
+        name = trace.threads[found.thread].name
+        said += f"; {name} was in this loop for its last {found.events:,} events"
+        hint += "; if the loop never ends, look at its condition"
+    return Finding(
+        message=said,
+        hint=hint,
+        loc=found.loc if found else launch.loc,
+        launch=launch.number,
+        threads=(found.thread,) if found else (),
+        events=(launch.last_event - 1,) if launch.events else (),
+    )
+
+
+def last_round(trace: Trace, launch: RecordedLaunch) -> Round | None:
+    """The loop that a launch was in when it was cut short, if one stands out."""
+    first = launch.first_event + len(launch.events) // 2
+    rows = slice(first, launch.last_event)
+    columns, stride = trace.columns, launch.blocks + 1
+    places = columns.thread[rows].astype(np.int64) * stride + columns.block[rows] + 1
+    if len(places) < LEAST_EVENTS:
+        return None
+    found, counts = np.unique(places, return_counts=True)
+    most = int(found[counts.argmax()])
+    instrs = columns.instr[rows][places == most]
+    repeated = np.unique(instrs)
+    if len(instrs) < SHARE * len(places) or len(repeated) > len(instrs) // 2:
+        return None  # many take part, or one goes straight on
+    loop = _loop_around(launch.kernel, [int(instrs[-1]), *map(int, repeated)])
+    if loop is None or loop.loc < 0:
+        return None
+    loc = launch.kernel.locs[loop.loc]
+    return Round(thread=most // stride, events=len(instrs), loc=loc)
+
+
+def _loop_around(kernel: ir.Kernel, instrs: list[int]) -> ir.Scope | None:
+    """The innermost loop that has all these instructions in it."""
+    common = set.intersection(*(set(scopes_of(kernel, instr)) for instr in instrs))
+    for number in scopes_of(kernel, instrs[0]):
+        if number in common and kernel.scopes[number].kind in LOOPS:
+            return kernel.scopes[number]
+    return None
