@@ -167,16 +167,16 @@ def main() -> None:
     verdicts: dict[str, list[str]] = {}
     notes, rows = [], []
     for target in chosen.targets:
-        for name, said, answer in zip(
-            names, expected, results[target][2], strict=True
-        ):
+        for name, said, answer in zip(names, expected, results[target][2], strict=True):
             if target in FOREIGN.get(said["backend"], ()):
                 continue
             verdict = judge(said[target], answer)
             verdicts.setdefault(shown(target, said["backend"]), []).append(verdict)
             rows.append([name, target, verdict, said[target], answer])
             if verdict in ("missed", "false alarm", "untried"):
-                notes.append(f"{target}: {name}: {verdict}\n  {said[target]}\n  {answer}")
+                notes.append(
+                    f"{target}: {name}: {verdict}\n  {said[target]}\n  {answer}"
+                )
     lines = [HEAD, *([one, *count(verdicts[one])] for one in SHOWN if one in verdicts)]
     text = f"JAX {version}, {len(names)} kernels\n\n{tables.grid(lines)}"
     print(text)

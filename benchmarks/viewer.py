@@ -1,9 +1,9 @@
-"""How fast the viewer paints a large recording: first paint, jump, step by panel.
+"""How fast the viewer paints a large recording: first paint, jump, step by panel and stage.
 
 `python viewer.py [--kernel e] [--blocks 10000] [--bundle FILE] [--steps 60]` needs
 playwright and a Chromium (`CHROMIUM`, or the one in PATH). A first paint is wall clock;
 jumps and steps are CPU time of the page's main thread, so that they hold on a machine
-that others use, too.
+that others use, too. `--script OLD NEW` measures two builds in turns.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import stages
 import tables
 
 SIZE = {"width": 1600, "height": 900}
@@ -36,13 +37,17 @@ FRAMES = """new Promise((done) => requestAnimationFrame(() =>
 MOUNT = f"""async (height) => {{
   const start = performance.now();
   const bytes = await (await fetch("trace.bundle")).arrayBuffer();
+  const there = performance.now();
   const element = document.createElement("div");
   element.style.setProperty("--pd-height", height + "px");
   document.body.replaceChildren(element);
   window.app = await PallasDebug.mount(element, bytes).ready;
   await {FRAMES};
-  return performance.now() - start;
+  const painted = performance.now();
+  while (element.shadowRoot.querySelector("[aria-busy=true]")) await {FRAMES};
+  return [there, painted, performance.now()].map((time) => (time - start) / 1e3);
 }}"""
+REST = 1500  # ms, in which the page prepares what the first steps ask for
 MIDDLE = f"""async () => {{
   app.moveTo(Math.floor(app.model.count / 2));
   await {FRAMES};
@@ -107,20 +112,33 @@ class Thread:
         return self._busy() - before
 
 
-def measured(browser: Any, url: str, tabs: tuple[str, ...], steps: int) -> list[str]:
-    """One row: first paint, jump to the middle, median, 95 % and slowest step."""
+def measured(
+    browser: Any, url: str, tabs: tuple[str, ...], steps: int
+) -> tuple[list[float], dict[str, float]]:
+    """Times of the first paint, of a jump and of steps; and of a step by stage."""
     page = browser.new_page(viewport=SIZE)
     page.goto(url)
-    paint = page.evaluate(MOUNT, SIZE["height"]) / 1e3
+    paint = page.evaluate(MOUNT, SIZE["height"])
     for tab in tabs:
         page.locator("[role=tab]", has_text=tab).first.click()
+    page.wait_for_timeout(REST)
     thread = Thread(page)
     jump = thread.during(MIDDLE)
     idle = statistics.median(thread.during(STEP, 0) for _ in range(10))
     times = sorted(max(thread.during(STEP, 1) - idle, 0) for _ in range(steps))
+    by_stage = traced(browser, page, 1, steps)
+    nothing = traced(browser, page, 0, steps)
     page.close()
-    shown = [paint, jump, times[steps // 2], times[int(steps * 0.95)], times[-1]]
-    return [tables.duration(seconds) for seconds in shown]
+    shown = [*paint, jump, times[steps // 2], times[int(steps * 0.95)], times[-1]]
+    return shown, {name: max(by_stage[name] - nothing[name], 0) for name in by_stage}
+
+
+def traced(browser: Any, page: Any, by: int, steps: int) -> dict[str, float]:
+    """What steps cost by stage; tracing itself makes them slower."""
+    browser.start_tracing(page=page, categories=stages.CATEGORIES)
+    for _ in range(steps):
+        page.evaluate(STEP, by)
+    return stages.of(browser.stop_tracing(), steps)
 
 
 def main() -> None:
@@ -134,22 +152,39 @@ def main() -> None:
     parser.add_argument("--kernel", default="e")
     parser.add_argument("--blocks", type=int, default=10_000)
     parser.add_argument("--bundle", type=Path, help="measure this one instead")
-    parser.add_argument("--script", type=Path, default=static)
+    parser.add_argument("--script", type=Path, nargs="+", default=[static])
     parser.add_argument("--steps", type=int, default=60)
     given = parser.parse_args()
     bundle = given.bundle and given.bundle.read_bytes()
     bundle = bundle or recorded(given.kernel, given.blocks)
     print(f"bundle of {len(bundle) / 1e6:.1f} MB, {os.cpu_count()} cores")
-    head = ["panels", "first paint", "jump", "step", "95 %", "slowest"]
-    with served(bundle, given.script) as url, sync_playwright() as playwright:
+    head = [
+        "panels",
+        "loaded",
+        "first paint",
+        "complete",
+        "jump",
+        "step",
+        "95 %",
+        "slowest",
+    ]
+    rows = [head]
+    parts = [["a step in stages", *stages.COLUMNS]]
+    with sync_playwright() as playwright:
         path = os.environ.get("CHROMIUM") or shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
-        rows = [
-            [name, *measured(browser, url, tabs, given.steps)]
-            for name, tabs in LAYOUTS.items()
-        ]
+        for layout, tabs in LAYOUTS.items():
+            for script in given.script:
+                with served(bundle, script) as url:
+                    times, by_stage = measured(browser, url, tabs, given.steps)
+                named = len(given.script) > 1
+                name = f"{layout} [{script.stem}]" if named else layout
+                rows.append([name, *map(tables.duration, times)])
+                parts.append([name, *(f"{by_stage[c] * 1e3:.2f}" for c in by_stage)])
         browser.close()
-    print(tables.grid([head, *rows]))
+    print(tables.grid(rows))
+    print("\nMilliseconds of CPU, traced, without what the browser does anyway:")
+    print(tables.grid(parts))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Prints the pages that have a source elsewhere: checks, commands, columns, gallery."""
 
 import argparse
+import json
 from pathlib import Path
 
 from pallas_debug import cli
@@ -8,7 +9,9 @@ from pallas_debug.checks import CHECKS
 from pallas_debug.checks.aborts import versions
 from pallas_debug.gallery import ENTRIES
 from pallas_debug.trace import schema
+from pallas_debug.views import facts_schema
 
+NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
 FAMILIES = {
     "PD1": "Memory",
     "PD2": "Ordering: races, barriers, semaphores",
@@ -27,7 +30,9 @@ def write(folder: Path) -> None:
     _put(folder / "refusals.md", _refusals())
     _put(folder / "commands.md", _commands())
     _put(folder / "columns.md", _columns())
+    _put(folder / "json.md", _json())
     _put(folder.parent / "tutorial" / "gallery.md", _gallery())
+    _put(folder.parent / "tutorial" / "notebooks.md", _notebooks())
 
 
 def _put(path: Path, text: str) -> None:
@@ -107,6 +112,40 @@ def _columns() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _json() -> str:
+    schema = facts_schema.json_schema()
+    lines = [
+        "# JSON",
+        "",
+        "What `pallas-debug export run.pldb run.json` and `--json` write. The",
+        "{download}`JSON Schema <../../pallas_debug/views/facts.schema.json>` is also in the",
+        "package, as `pallas_debug/views/facts.schema.json`; the tests validate against it.",
+    ]
+    for name, one in {"The whole": schema, **schema["$defs"]}.items():
+        lines += ["", f"## {name}", "", one["description"], ""]
+        lines += ["| field | type | |", "|---|---|---|"]
+        for field, kind in one["properties"].items():
+            needed = "" if field in one["required"] else "may be missing"
+            lines.append(f"| `{field}` | {_kind(kind)} | {needed} |")
+    return "\n".join(lines) + "\n"
+
+
+def _kind(schema: dict) -> str:
+    """The type of a field in a few words."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in schema:
+        return " or ".join(map(_kind, schema["anyOf"]))
+    if "enum" in schema:
+        return " or ".join(f"`{one}`" for one in schema["enum"])
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema['items'])}"
+    if schema.get("type") == "object":
+        return f"object of {_kind(schema['additionalProperties'])}"
+    return schema.get("type", "any")
+
+
 EMBED = """```{{pallas-debug}}
 :height: 560
 :caption: {title}
@@ -143,4 +182,22 @@ def _gallery() -> str:
         lines += [entry.story]
         if name in SHOWN:
             lines += ["", EMBED.format(title=entry.title, name=name)]
+    return "\n".join(lines) + "\n"
+
+
+def _notebooks() -> str:
+    """Each notebook by the first words in it."""
+    lines = [
+        "# Notebooks",
+        "",
+        "Each teaches one idea on a real fault and ends in your own kernel. Open them in",
+        "Jupyter with `pip install 'pallas-debug[notebook]'`, or in a browser, with nothing",
+        "installed, [through Binder](../howto/binder.md).",
+    ]
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        title, _, text = "".join(cells[0]["source"]).partition("\n")
+        first = text.strip().partition("\n\n")[0]
+        file = f"{{download}}`{path.name} <../../notebooks/{path.name}>`"
+        lines += ["", f"## {title.removeprefix('# ')}", "", first, "", file]
     return "\n".join(lines) + "\n"

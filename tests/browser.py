@@ -38,6 +38,7 @@ window.mountModule = async (source, state) => {
   };
   window.model = model;
   const url = URL.createObjectURL(new Blob([source], { type: "text/javascript" }));
+  window.moduleAddress = url;
   const { default: widget } = await import(url);
   window.cleanup = widget.render({ model, el: document.getElementById("viewer") });
 };
@@ -85,7 +86,7 @@ class Page:
         self.page.goto(path.as_uri())
         return self
 
-    def mount(self, widget, above=0):
+    def mount(self, widget, above=0, policy=""):
         """Mounts a Python widget as a notebook would, with so many pixels above it."""
         page = self.page
 
@@ -102,8 +103,9 @@ class Page:
         widget.send = send
         page.expose_function("py", hear)
         space = f"<div style='height:{above}px'></div>"
-        page.set_content(f"<!doctype html>{space}<div id=viewer></div>{space}")
-        page.add_script_tag(content=MODEL)
+        head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        body = f"{space}<div id=viewer></div>{space}<script nonce=test>{MODEL}</script>"
+        page.set_content(f"<!doctype html>{head if policy else ''}{body}")
         state = {"view_state": widget.view_state}
         page.evaluate("([s, t]) => mountModule(s, t)", [widget._esm, state])
         widget.observe(

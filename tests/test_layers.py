@@ -50,7 +50,8 @@ OUTSIDE = {
     "machine": ARRAYS,
     "jaxlink": ARRAYS | {"jax", "jaxlib"},
     "checks": ARRAYS,
-    "views": ARRAYS | {"anywidget", "traitlets", "matplotlib", "pygments", "pyarrow"},
+    "views": ARRAYS
+    | {"anywidget", "traitlets", "matplotlib", "PIL", "pygments", "pyarrow"},
     "session": ARRAYS | {"tqdm"},
     "magic": {"IPython"},
     "cli": {"shtab"},
@@ -60,11 +61,12 @@ OUTSIDE = {
 }
 # Optional or slow: imported by the function that needs them, never by a module.
 LAZY = {
-    *("IPython", "anywidget", "traitlets", "matplotlib", "pygments", "pyarrow"),
+    *("IPython", "anywidget", "traitlets", "matplotlib", "PIL", "pygments", "pyarrow"),
     "shtab",
 }
 LAZY_EXEMPT = {
     "magic/magics.py",  # is itself imported lazily, by load_ipython_extension
+    "magic/completion.py",  # the same
     "views/widget.py",  # is itself imported lazily, by the view's function
 }
 # What views may take from checks.

@@ -37,7 +37,6 @@ from pallas_debug.trace import dtypes
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
-
 # A block has them without declaring them; its end takes back what is pending there.
 NAMED = "named_barrier"
 

@@ -5,7 +5,8 @@
 Compares what each read, write, atomic update and copy asked for with the shape of the
 buffer: past the end, or before the beginning, in any dimension. Masked accesses count
 only where the mask is true. The block of a grid point may overhang the end of its array
-(the last block of a shape that does not divide evenly); it may not begin outside.
+(the last block of a shape that does not divide evenly); it may not begin outside. A
+read that only overhangs the end, and whose NaN is in no output, is a warning.
 
 ## Why is this bad?
 
@@ -33,13 +34,13 @@ For a shape that does not divide evenly, mask the access, or let the block overh
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import accesses, origins, stored
+from pallas_debug.checks import accesses, harmless, origins, stored
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace import fold
@@ -144,9 +145,26 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
         return Fault(what, Severity.ERROR, hint, details)
     if thread.kind in COPIES and kind in COPY_VERBS:
         what = f"{COPY_VERBS[kind]} {target}: {words}"
+        dropped = kind == Kind.READ and _is_dropped(
+            trace, seq, faults, region, row.shape
+        )
+        if dropped and thread.kind == "dma":
+            hint = "copy a window that fits, or say how large it is: pl.ds(start, size)"
+            return Fault(what + harmless.SAID, Severity.WARNING, hint, details)
         return _copy(trace, thread, faults, (region, row.shape), (what, details))
     hint = "mask the access, or keep the index within the shape"
-    return Fault(f"{VERBS[kind]} {target}: {words}", Severity.ERROR, hint, details)
+    what = f"{VERBS[kind]} {target}: {words}"
+    if kind == Kind.READ and _is_dropped(trace, seq, faults, region, row.shape):
+        return Fault(what + harmless.SAID, Severity.WARNING, hint, details)
+    return Fault(what, Severity.ERROR, hint, details)
+
+
+def _is_dropped(
+    trace: Trace, seq: int, faults: Mapping[int, str], region: Region, shape: Any
+) -> bool:
+    """Whether a read overhangs the end, and nothing of that reaches an output."""
+    begins_inside = all(0 <= region.start[d] < shape[d] for d in faults)
+    return begins_inside and harmless.is_dropped(trace, seq)
 
 
 def _causes(trace: Trace, seq: int) -> tuple[tuple[str, str, Any], ...]:

@@ -104,7 +104,9 @@ def _missing(trace: Trace, race: Race) -> tuple[str, str]:
         return text, f"if in doubt, call `plgpu.commit_smem()` between {m} and {n}"
     if race.fault is Fault.UNSEEN:
         text = "no fence makes a thread's stores to global memory visible to copies"
-        store = "store through shared memory (`copy_smem_to_gmem`, `wait_smem_to_gmem(0)`)"
+        store = (
+            "store through shared memory (`copy_smem_to_gmem`, `wait_smem_to_gmem(0)`)"
+        )
         if second.kind is Kind.READ:
             return text, f"{store} at {m}, read plainly at {n}, or use two launches"
         return text, f"{store} at {m}, too, or use two launches"
@@ -144,13 +146,13 @@ def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """What reaches for another device's memory after that one has used it."""
     a, b = _program(trace, first), _program(trace, second)
     late = not second.thread.is_agent or _is_issued_after(trace, first, second)
-    if not (second.owner and late) or a.row.device == b.row.device:
+    if not (second.owner and late):
         return ""
-    where = f"{_line(second)} of {b.name}"
-    return (
-        f"before {where}, wait for a semaphore that {a.name} signals there after "
-        f"{_line(first)} is over"
-    )
+    wait = f"before {_line(second)} of {b.name}, wait for a semaphore that"
+    if a.row.device != b.row.device:
+        return f"{wait} {a.name} signals there after {_line(first)} is over"
+    device = second.owner.removeprefix(" of ")
+    return f"{wait} {device} signals there once what {_line(first)} sent has come in"
 
 
 def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:

@@ -5,7 +5,8 @@
 Follows each buffer from its allocation: which elements have been written, and reads that
 touch others. The read is named, not the place where the value is used. Padding of a
 block that overhangs its array is no finding here, nor is the write-back of an output.
-Where nothing but a select looks at the value, as in a masked update, it is information.
+Where nothing but a select looks at the value, as in a masked update, it is information;
+where the value was NaN and no NaN is in the outputs, it is a warning.
 
 ## Why is this bad?
 
@@ -40,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.checks import accesses, stored
+from pallas_debug.checks import accesses, harmless, stored
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.tapeflow import tapeflow
@@ -74,14 +75,21 @@ def uninitialized_read(trace: Trace) -> Iterator[Finding]:
         what = f"reads {text}, {_count(elements, buffer)} never written"
         selected = is_only_selected(trace, int(events[0]))
         what += ", and selects among them" if selected else ""
+        dropped = not selected and harmless.is_dropped(trace, int(events[0]))
         yield accesses.finding_at(
             trace,
             events,
-            what + accesses.times(trace, events),
+            what + accesses.times(trace, events) + (harmless.SAID if dropped else ""),
             hint=f"write `{buffer.name}` before this line, at every grid point",
-            severity=Severity.INFO if selected else None,
+            severity=_severity(selected, dropped),
             details={"elements": runs, "missing": len(elements)},
         )
+
+
+def _severity(selected: bool, dropped: bool) -> Severity | None:
+    if selected:
+        return Severity.INFO
+    return Severity.WARNING if dropped else None
 
 
 def is_only_selected(trace: Trace, seq: int) -> bool:

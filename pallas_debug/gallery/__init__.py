@@ -20,7 +20,9 @@ from pallas_debug.gallery import (
     past_the_end,
     refused_slice,
     ring_deadlock,
+    ring_gather,
     ring_race,
+    unmet_neighbor,
     unset_accumulator,
     unwaited_copy,
 )
@@ -39,6 +41,8 @@ ENTRIES: Mapping[str, Entry] = MappingProxyType(
             early_dma,
             ring_deadlock,
             ring_race,
+            ring_gather,
+            unmet_neighbor,
         )
     }
 )

@@ -11,12 +11,12 @@ from typing import Any
 import jax
 import numpy as np
 
-ALIGNMENT = 64
+from pallas_debug.ir import pieces
 
 
 def copied(values: np.ndarray) -> Any:
     """A JAX array of the values as they are now."""
-    twin = aligned(values.shape, values.dtype)
+    twin = pieces.unset(values.shape, values.dtype)
     twin[...] = values
     return jax.device_put(twin)
 
@@ -25,10 +25,3 @@ def given(values: np.ndarray) -> Any:
     """The same; one that is read-only is given away, and nobody writes to it again."""
     return copied(values) if values.flags.writeable else jax.device_put(values)
 
-
-def aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Unset memory that JAX takes over as it is."""
-    count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    raw = np.empty(count + ALIGNMENT, np.uint8)
-    first = -raw.ctypes.data % ALIGNMENT
-    return raw[first : first + count].view(dtype).reshape(shape)

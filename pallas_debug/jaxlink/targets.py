@@ -123,7 +123,9 @@ class Subject:
         """
 
         def call() -> None:
-            device = pretended_device(*target.device) if target.platform else nullcontext()
+            device = (
+                pretended_device(*target.device) if target.platform else nullcontext()
+            )
             with self._pretended(), device:
                 for eqn in _launches(self._jaxpr):
                     _lower(eqn, target)

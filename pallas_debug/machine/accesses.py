@@ -197,18 +197,22 @@ class Accesses(Facts):
 
     def alloc(self, decl: ir.Buffer, role: str = "scratch") -> int:
         """A new buffer, uninitialized, or a new array of barriers or semaphores."""
-        unset = self._unset.get(id(decl))
-        if unset is None:
-            if decl.is_sync:
-                return self._alloc_sync(decl)
-            unset = self._unset[id(decl)] = self._template(decl)
+        if decl.is_sync:
+            return self._alloc_sync(decl)
+        unset = self.unset(decl)
         number = self._buffer(decl, role)
         self.state.memory[number] = Memory(number, unset, decl)
         self.emit(ALLOC, number, aux=min(unset.nbytes, 2**31 - 1))
         return number
 
-    def _template(self, decl: ir.Buffer) -> np.ndarray:
+    def unset(self, decl: ir.Buffer) -> np.ndarray:
         """What each new buffer of this declaration holds; a first write copies."""
+        found = self._unset.get(id(decl))
+        if found is None:
+            found = self._unset[id(decl)] = self._template(decl)
+        return found
+
+    def _template(self, decl: ir.Buffer) -> np.ndarray:
         dtype = dtype_of(decl.dtype)
         data = np.full(decl.shape, self.fill(dtype), dtype)
         if decl.params.get("union"):

@@ -6,7 +6,6 @@ only in `Memory.data`, so that registers can be copied freely.
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -14,9 +13,9 @@ import ml_dtypes
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.ir import pieces
 from pallas_debug.trace.schema import RegionKind
 
-ALIGNMENT = 64  # of a cache line, and what XLA asks for
 BOX, MASKED, ELEMENTS = (int(kind) for kind in RegionKind)
 
 
@@ -118,10 +117,7 @@ def dtype_of(name: str) -> np.dtype:
 
 def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any) -> np.ndarray:
     """A new array of one value, aligned so that it can be handed over as it is."""
-    count = math.prod(shape) * dtype.itemsize
-    raw = np.empty(count + ALIGNMENT, np.uint8)
-    first = -raw.ctypes.data % ALIGNMENT
-    data = raw[first : first + count].view(dtype).reshape(shape)
+    data = pieces.unset(shape, dtype)
     data.fill(value)
     return data
 

@@ -51,7 +51,7 @@ def locator(steps: Sequence[ir.ViewStep]) -> Callable[..., Place | None] | None:
 
 def scalar(value: Any) -> int:
     """An index as an int; JAX's bool, float and one-element starts are accepted."""
-    if type(value) in (int, np.int32):
+    if type(value) is np.int32 or type(value) is int:
         return int(value)
     return int(value) if np.ndim(value) == 0 else int(np.asarray(value).reshape(-1)[0])
 

@@ -87,14 +87,18 @@ class Source:
 
     def target(self, access: ir.Access, operand: Operand) -> str:
         """An access as a rule gets it."""
-        plan = self.plan(access, operand)
-        dyn = "".join(f"{operand(o)}, " for o in dynamic_slots(access))
-        ref, name = operand(access.ref), self.constant(plan)
+        ref, name, dyn = self.pieces(access, operand)
         for step in access.steps:
             if isinstance(step, ir.Peer):
                 ids = "".join(f", {operand(i)}" for i in step.ids)
                 ref = f"m.peer({ref}, {self.constant(step.axes)}{ids})"
-        return f"({ref}, {name}, ({dyn}))"
+        return f"({ref}, {name}, {dyn})"
+
+    def pieces(self, access: ir.Access, operand: Operand) -> tuple[str, str, str]:
+        """Its reference, its plan and the values of its traced indices."""
+        plan = self.constant(self.plan(access, operand))
+        dyn = "".join(f"{operand(o)}, " for o in dynamic_slots(access))
+        return operand(access.ref), plan, f"({dyn})"
 
 
 def taken(instr: ir.Instr, index: str) -> str:

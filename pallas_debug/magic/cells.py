@@ -21,11 +21,32 @@ OPENER = "pallas_debug_begin"
 
 _FIRST_LINE = re.compile(rf"%%{NAME}(?:\s+(?P<options>.*))?$")
 _FUTURE = re.compile(r"\s*from\s+__future__\s+import\b")
+_WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
 
 
 def is_nothing(line: str) -> bool:
     """Whether a source line is blank or a comment."""
     return not line.strip() or line.lstrip().startswith("#")
+
+
+def split(line: str, parser: Any) -> tuple[str, str]:
+    """Splits a line into its options and the code after them, which stays raw."""
+    takes_value = {
+        flag: action.nargs != 0
+        for action in parser._actions
+        for flag in action.option_strings
+    }
+    position = 0
+    while found := _WORD.match(line, position):
+        word = found[1]
+        if word == "--":
+            return line[:position], line[found.end() :]
+        if not word.startswith("-"):
+            break
+        position = found.end()
+        if takes_value.get(word) and (value := _WORD.match(line, position)):
+            position = value.end()
+    return line[:position], line[position:].strip()
 
 
 def running_line(shell: Any) -> tuple[str, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -31,7 +30,6 @@ from pallas_debug.magic.display import opened, showing_itself, shown
 
 LINE_SIGNS = ("%", "%%")
 _HELP = f"(%{cells.NAME}? lists the options)"
-_WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
 
 # Errors that are shown in our way: our own, a user's stop, and what JAX makes of it.
 SHOWN = (errors.PallasDebugError, RuntimeError, KeyboardInterrupt)
@@ -65,26 +63,6 @@ def _all_options(function: Any) -> Any:
     for decorate in reversed([*own, *shared]):
         function = decorate(function)
     return function
-
-
-def split(line: str, parser: Any) -> tuple[str, str]:
-    """Splits a line into its options and the code after them, which stays raw."""
-    takes_value = {
-        flag: action.nargs != 0
-        for action in parser._actions
-        for flag in action.option_strings
-    }
-    position = 0
-    while found := _WORD.match(line, position):
-        word = found[1]
-        if word == "--":
-            return line[:position], line[found.end() :]
-        if not word.startswith("-"):
-            break
-        position = found.end()
-        if takes_value.get(word) and (value := _WORD.match(line, position)):
-            position = value.end()
-    return line[:position], line[position:].strip()
 
 
 @magics_class
@@ -122,7 +100,7 @@ class PallasDebugMagics(Magics):
             ).raise_error()
             return None
         decorated: Any = self.pallas_debug  # `magic_arguments` gave it a parser
-        options, code = split(line, decorated.parser)
+        options, code = cells.split(line, decorated.parser)
         parsed = self._parsed(options)
         if not code:
             raise UsageError(

@@ -25,6 +25,7 @@ def connected(session: Session, **options: Any) -> Any:
         if not viewer.view_state.get("run", 0):
             viewer.view_state = {**viewer.view_state, **view_state(session)}
 
+    host.follow = follow
     session.listeners.append(follow)
     return viewer
 

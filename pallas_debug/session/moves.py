@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -144,10 +144,11 @@ class Moves(Focusing):
             raise errors.BadOption(option="element", value=element, accepted=accepted)
         return number, place
 
-    def follow(self, cursor: int) -> None:
-        """To a cursor that a viewer has moved to, without telling it."""
+    def follow(self, cursor: int, viewer: Callable[[], None] | None = None) -> None:
+        """To a cursor that a viewer has moved to; tells other viewers, if it is known."""
         if cursor != self.cursor:
-            told, self.listeners = self.listeners, []
+            others = [one for one in self.listeners if viewer and one is not viewer]
+            told, self.listeners = self.listeners, others
             try:
                 self._go(cursor)
             finally:

@@ -37,6 +37,7 @@ class Requests:
       session: Of the recording; those of other runs are opened when they are asked for.
       announce: Told of a new run, its number and its label.
       tell: Told what else a page should hear without having asked.
+      follow: The session's listener that moves this page.
       recording: Records on where the recording was cut.
     """
 
@@ -51,6 +52,7 @@ class Requests:
         self.session = session
         self.announce = announce
         self.tell: Callable[[Arguments], None] = lambda message: None
+        self.follow: Callable[[], None] | None = None
         self._title = title
         self._sender = Sender(values_bytes=values_bytes)
         self._lock = threading.RLock()
@@ -247,7 +249,7 @@ class Requests:
                 Breakpoint.from_json(one) for one in state["breakpoints"]
             ]
         if "cursor" in state:
-            session.follow(_cursor({"at": state["cursor"]}, session.trace))
+            session.follow(_cursor({"at": state["cursor"]}, session.trace), self.follow)
         names = {"thread", "block", "buffer", "launch"} & set(state)
         known = {name: int(state[name]) for name in names if state[name] is not None}
         session.looking_at = replace(session.looking_at, **known)

@@ -2,14 +2,20 @@
 
 A small array that is kept costs more in page faults than its contents in copying; the
 system gives large pieces in large pages. A piece lives as long as any value in it.
+Values of one type lie in rows: then a value's place is the next row of an array.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from pallas_debug.ir import pieces
 
 LEAST, MOST = 1 << 11, 1 << 20  # bytes of a value that is worth it
 PIECES = (4 << 20, 16 << 20)  # the first one, the others
+RESERVED = 1 << 20  # bytes for the rows of one type
 ALIGNMENT = 64
 
 
@@ -19,6 +25,10 @@ class Arena:
     def __init__(self) -> None:
         self._piece = np.empty(0, np.uint8)
         self._used = 0
+        self._shape: Any = None
+        self._dtype: Any = None
+        self._free: Any = iter(())
+        self._types: dict[Any, Any] = {}
 
     def keep(self, value: np.ndarray) -> np.ndarray:
         """The value to record: read-only, perhaps a copy in place of a fresh array.
@@ -26,20 +36,46 @@ class Arena:
         A fresh array owns its memory and is writable, as the result of an operation is;
         all else is kept by others, too.
         """
-        count = value.nbytes
+        flags = value.flags
         if (
-            not LEAST <= count <= MOST
+            not LEAST <= value.nbytes <= MOST
             or value.base is not None
-            or not value.flags.writeable
-            or not value.flags.c_contiguous
+            or not flags.writeable
+            or not flags.c_contiguous
         ):
             return value
-        first = self._used
-        if first + count > self._piece.size:
-            self._piece = np.empty(PIECES[self._piece.size > 0], np.uint8)
-            first = -self._piece.ctypes.data % ALIGNMENT
-        self._used = first + count + -count % ALIGNMENT
-        twin = np.ndarray(value.shape, value.dtype, self._piece, first)
-        twin[...] = value
-        twin.flags.writeable = False
+        if value.shape != self._shape or value.dtype is not self._dtype:
+            self._turn_to(value)
+        rows = next(self._free, None)
+        if rows is None:
+            self._free = self._types[self._shape, self._dtype] = self._rows(value)
+            rows = next(self._free)
+        row, twin = rows
+        row[...] = value
         return twin
+
+    def _turn_to(self, value: np.ndarray) -> None:
+        """From here on, values of this type come."""
+        self._shape, self._dtype = key = value.shape, value.dtype
+        self._free = self._types.get(key) or iter(())
+
+    def _rows(self, value: np.ndarray) -> Any:
+        """Places for some values, each to write to and to read from."""
+        size = value.nbytes + -value.nbytes % ALIGNMENT
+        count = max(RESERVED // size, 1)
+        first = self._used
+        if first + count * size > self._piece.size:
+            self._piece = pieces.piece(PIECES[self._piece.size > 0])
+            first = -self._piece.ctypes.data % ALIGNMENT
+            count = min(count, (self._piece.size - first) // size)
+        self._used = first + count * size
+        rows = np.ndarray(
+            (count, *value.shape),
+            value.dtype,
+            self._piece,
+            first,
+            (size, *value.strides),
+        )
+        twins = rows[...]
+        twins.flags.writeable = False
+        return zip(rows, twins, strict=True)

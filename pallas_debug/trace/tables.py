@@ -291,9 +291,8 @@ def _owner(row: schema.BufferRow, launch: RecordedLaunch, trace: Any) -> str:
 
 def _place(block: Coordinates | None, launch: RecordedLaunch) -> str:
     """A block as its own device counts it, empty where there is nothing to count."""
-    first = len(launch.mesh)
-    counted = block is not None and (len(block) > first or not first)
-    return f"block {block[first:]}" if counted else ""
+    own = None if block is None else block[len(launch.mesh) :]
+    return "" if own is None or (launch.mesh and not own) else f"block {own}"
 
 
 def _on_device(text: str, device: int, launch: RecordedLaunch) -> str:

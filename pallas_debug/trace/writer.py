@@ -6,7 +6,7 @@ values are kept by reference (they are immutable by convention), nothing is judg
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,26 @@ class Writer:
             # The list keeps the object alive, so its id stays its own.
             self._payload_ids[key] = number
         return number
+
+    def payer(self, limit: int, full: Callable[[], None]) -> Callable[[Any], int]:
+        """`payload` for very many values; -1 once more than `limit` bytes are kept."""
+        ids, values, payload = self._payload_ids, self.payloads, self.payload
+
+        def pay(value: Any) -> int:
+            if self.payload_bytes > limit:
+                full()
+                return -1
+            if type(value) is not np.ndarray:
+                return payload(value)
+            key = id(value)
+            number = ids.get(key)
+            if number is None:
+                number = ids[key] = len(values)
+                values.append(value)
+                self.payload_bytes += value.nbytes
+            return number
+
+        return pay
 
     def part(self, numbers: np.ndarray) -> int:
         """Number of a region's mask or element numbers, the same for equal ones."""

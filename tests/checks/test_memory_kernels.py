@@ -8,6 +8,7 @@ from helpers import only
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
+from jax.experimental.pallas import triton
 
 import pallas_debug as pldb
 from pallas_debug.checks import Severity, run_checks
@@ -250,7 +251,10 @@ def test_masked_update_of_unset_memory_is_information():
     finding = only(pldb.check(masked_update(8, scale=False), x), "PD102")
     assert finding.severity is Severity.INFO
     finding = only(pldb.check(masked_update(8, scale=True), x), "PD102")
-    assert finding.severity is Severity.ERROR
+    assert finding.severity is Severity.WARNING
+    assert finding.message.endswith("; no NaN of it is in the outputs")
+    used = only(pldb.check(masked_update(6, scale=True), x), "PD102")
+    assert used.severity is Severity.ERROR
     spread = pldb.check(masked_update(6, scale=False), x)
     assert only(spread, "PD102").severity is Severity.INFO
     assert only(spread, "PD401").severity is Severity.WARNING
@@ -262,3 +266,60 @@ def test_masked_update_of_unset_memory_is_information():
 def test_a_file_gets_the_same_verdict(call, rows):
     trace = pldb.trace(call, numbers(rows, 8) if rows else numbers(128))
     assert run_checks(loads(dumps(trace))).findings == run_checks(trace).findings
+
+
+def first_tile(dtype, *, clears):
+    """The first of two tiles looks at scratch that the one before it fills."""
+
+    def kernel(x_ref, o_ref, last_ref):
+        first = pl.program_id(0) == 0
+        last = last_ref[...] * 2
+        o_ref[...] = x_ref[...] + (jnp.where(first, 0, last) if clears else last)
+        last_ref[...] = x_ref[...]
+
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        kernel,
+        grid=(2,),
+        in_specs=[block],
+        out_specs=block,
+        out_shape=like(16, 128, dtype=dtype),
+        scratch_shapes=[pltpu.VMEM((8, 128), dtype)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("dtype", "clears", "severity"),
+    [
+        (F32, True, Severity.WARNING),
+        (jnp.bfloat16, True, Severity.WARNING),
+        (F32, False, Severity.ERROR),
+        (jnp.int32, True, Severity.ERROR),  # no NaN to look for
+    ],
+)
+def test_unset_value_that_is_dropped_is_a_warning(dtype, clears, severity):
+    x = jnp.ones((16, 128), dtype)
+    finding = only(pldb.check(first_tile(dtype, clears=clears), x), "PD102")
+    assert finding.severity is severity
+
+
+@pytest.mark.parametrize(("masked", "severity"), [(True, "warning"), (False, "error")])
+def test_read_that_overhangs_and_is_dropped_is_a_warning(masked, severity):
+    """A Triton-style block reads past the end; the store leaves these rows out."""
+
+    def kernel(x_ref, o_ref):
+        value = triton.load(x_ref)
+        rows = jnp.arange(64) < 40
+        kept = jnp.sum(jnp.where(rows, value, 0)) if masked else jnp.sum(value)
+        triton.store(o_ref, jnp.broadcast_to(kept, (64,)), mask=rows)
+
+    block = pl.BlockSpec((64,), lambda: (0,))
+    call = pl.pallas_call(
+        kernel,
+        in_specs=[block],
+        out_specs=block,
+        out_shape=like(40),
+        compiler_params=triton.CompilerParams(),
+    )
+    report = pldb.check(call, jnp.ones(40, F32))
+    assert only(report, "PD101").severity == severity

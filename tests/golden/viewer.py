@@ -50,6 +50,7 @@ BY_JAX = {
     "past_the_end": {"chip": "v5e", "values": "all"},
     "launches": {"chip": "v5e"},
     "devices": {"chip": "v5e"},
+    "neighbors": {"chip": "v5e"},
     "hopper_matmul": {"chip": "h100", "cores": 2},
 }
 REPORTS = {"deadlock": ["PD210"], "past_the_end": ["PD101"]}

@@ -193,3 +193,35 @@ def hopper_matmul():
     )
     a, b = ((floats(rows, 128) % 7 - 3).astype(jnp.float16) for rows in (64, 128))
     return shipped.matmul(a, b.T, None, config)
+
+
+def neighbors():
+    """Two devices that copy to each other, at each of two grid points."""
+
+    def exchange(x_ref, o_ref, send, received):
+        other = 1 - lax.axis_index("d")
+        ready = pltpu.get_barrier_semaphore()
+        pl.semaphore_signal(ready, device_id={"d": other})
+        pl.semaphore_wait(ready)
+        rows = pl.ds(pl.program_id(0) * 2, 2)
+        copy = pltpu.make_async_remote_copy(
+            x_ref.at[rows], o_ref.at[rows], send, received, device_id={"d": other}
+        )
+        copy.start()
+        copy.wait()
+
+    anywhere = pl.BlockSpec(memory_space=pl.ANY)
+    launch = pl.pallas_call(
+        exchange,
+        grid=(2,),
+        in_specs=[anywhere],
+        out_specs=anywhere,
+        out_shape=out(4, 4),
+        scratch_shapes=[pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA],
+        compiler_params=pltpu.CompilerParams(collective_id=0),
+    )
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    spread = jax.shard_map(
+        launch, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False
+    )
+    return spread(floats(8, 4))

@@ -76,9 +76,7 @@ def copies_on_one_semaphore(fixed):
 
     def body(x_ref, o_ref, a_vmem, b_vmem, semaphores):
         copies = [
-            pltpu.make_async_copy(
-                x_ref.at[i], vmem, semaphores.at[i if fixed else 0]
-            )
+            pltpu.make_async_copy(x_ref.at[i], vmem, semaphores.at[i if fixed else 0])
             for i, vmem in enumerate((a_vmem, b_vmem))
         ]
         for copy in copies:
@@ -122,5 +120,3 @@ def on_tpu(body):
         ],
     )
     return fn, (TILES,)
-
-

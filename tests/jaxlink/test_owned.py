@@ -7,7 +7,8 @@ import pytest
 from jax.experimental import pallas as pl
 
 import pallas_debug as pldb
-from pallas_debug.jaxlink.owned import aligned, copied, given
+from pallas_debug.ir import pieces
+from pallas_debug.jaxlink.owned import copied, given
 
 DTYPES = [np.float32, np.int8, jnp.bfloat16, np.bool_]
 
@@ -25,7 +26,7 @@ def test_copy_has_the_values_of_its_time(shape, dtype):
 
 
 def test_array_that_is_given_away_is_not_copied():
-    values = aligned((64, 128), np.dtype(np.float32))
+    values = pieces.unset((64, 128), np.dtype(np.float32))
     values[...] = 1
     values.flags.writeable = False
     found = np.asarray(given(values))

@@ -1,18 +1,13 @@
 """JupyterLab and Notebook for real: a cell runs, keys are pressed, the session follows."""
 
-import contextlib
 import json
 import os
 import pathlib
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 
 import nbformat
 import pytest
 from browser import chromium, launch
+from jupyter import FRONTS, RUN, opened, served
 
 pytest.importorskip("playwright", reason="no playwright: pip install playwright")
 pytest.importorskip("jupyterlab", reason="no JupyterLab: pip install jupyterlab")
@@ -21,7 +16,6 @@ pytest.importorskip("anywidget")
 from pallas_debug.views import scripts
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TOKEN = "e2e"
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
@@ -47,90 +41,21 @@ CELLS = (
     "print(s.cursor, s.trace[s.cursor - 1].what)",
     "s.first(); s.step(); print(s.trace[0].what)",
     "%%pallas_debug --static\ny = call(jnp.arange(4.0, dtype=jnp.float32))",
+    "import pallas_debug\n"
+    "few = pallas_debug.debug(call, jnp.full(4, 7.5, dtype=jnp.float32))\n"
+    "few.last()\nfew.widget(values_bytes=1)",
+    "%pallas_debug call(jnp.ones(4, dtype=jnp.float32))",
 )
-RUN = """async (number) => {
-  const app = window.jupyterapp, panel = app.shell.currentWidget;
-  await panel.sessionContext.ready;
-  panel.content.deselectAll();
-  panel.content.activeCellIndex = number;
-  const cell = panel.content.widgets[number];
-  await app.commands.execute("notebook:run-cell");
-  return JSON.stringify(cell.model.outputs.toJSON());
+RESTART = """async () => {
+  const panel = window.jupyterapp.shell.currentWidget;
+  await panel.sessionContext.session.kernel.restart();
 }"""
-
-
-def environment(home):
-    """Settings of nobody else, and no request to the outside."""
-    settings = home / "settings" / "@jupyterlab" / "apputils-extension"
-    settings.mkdir(parents=True)
-    (settings / "notification.jupyterlab-settings").write_text(
-        '{"fetchNews": "false", "checkForUpdates": false}', encoding="utf-8"
-    )
-    names = {
-        "IPYTHONDIR": "ipython",
-        "JUPYTER_CONFIG_DIR": "config",
-        "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "runtime",
-        "JUPYTERLAB_SETTINGS_DIR": "settings",
-        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
-    }
-    folders = {name: str(home / folder) for name, folder in names.items()}
-    return os.environ | folders | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
-
-
-@contextlib.contextmanager
-def served(folder, module, app):
-    """A running front end; gives its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = {
-        "ip": "127.0.0.1",
-        "port": port,
-        "ServerApp.port_retries": 0,
-        "IdentityProvider.token": TOKEN,
-        "ServerApp.root_dir": folder,
-        f"{app}.extension_manager": "readonly",
-        f"{app}.news_url": "null",
-        f"{app}.expose_app_in_browser": True,
-    }
-    flags = ["--no-browser", "--allow-root"]
-    words = [f"--{name}={value}" for name, value in options.items()]
-    with (folder / "server.log").open("w", encoding="utf-8") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module, *flags, *words],
-            env=environment(folder / ".home"),
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            yield _awaited(f"http://127.0.0.1:{port}", process, folder / "server.log")
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def _awaited(address, process, log):
-    for _ in range(600):
-        with contextlib.suppress(OSError):
-            urllib.request.urlopen(f"{address}/api/status?token={TOKEN}", timeout=1)
-            return address
-        if process.poll() is not None:
-            break
-        time.sleep(0.1)
-    raise RuntimeError(log.read_text(encoding="utf-8"))
-
-
-FRONTS = {
-    "lab": ("jupyterlab", "LabApp", "lab/tree"),
-    "notebook": ("notebook", "JupyterNotebookApp", "notebooks"),
-}
 
 
 @pytest.fixture(params=FRONTS)
 def notebook(tmp_path, request):
     """An open notebook in a browser."""
-    module, app, path = FRONTS[request.param]
+    module, *_ = FRONTS[request.param]
     pytest.importorskip(module, reason=f"no {module}: pip install {module}")
     from playwright.sync_api import sync_playwright
 
@@ -138,23 +63,11 @@ def notebook(tmp_path, request):
     book.cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(book, tmp_path / "book.ipynb")
-    with served(tmp_path, module, app) as address, sync_playwright() as playwright:
+    server = served(tmp_path, request.param, PYTHONPATH=str(ROOT))
+    with server as address, sync_playwright() as playwright:
         browser = launch(playwright)
-        page = browser.new_page(viewport={"width": 1400, "height": 1000})
-        page.set_default_timeout(90_000)
-        page.outside, page.failed = [], []
-        page.on("pageerror", lambda error: page.failed.append(str(error)))
-        page.on(
-            "request",
-            lambda request: (
-                page.outside.append(request.url)
-                if request.url.startswith("http") and "127.0.0.1" not in request.url
-                else None
-            ),
-        )
-        page.goto(f"{address}/{path}/book.ipynb?token={TOKEN}&reset")
-        page.wait_for_function(
-            "() => window.jupyterapp?.shell.currentWidget?.content?.widgets?.length > 4"
+        page = opened(
+            browser, address, "book.ipynb", cells=len(CELLS), front=request.param
         )
         yield page
         browser.close()
@@ -194,4 +107,23 @@ def test_cell_keys_and_session_agree(notebook, tmp_path, record_property, reques
     frame = notebook.frame_locator("iframe").first
     frame.locator("[data-pd=now]").get_by_text("grid (0,)").wait_for()
     assert not notebook.outside
+    assert not notebook.failed
+
+
+def test_viewer_asks_for_large_values_and_outlives_its_kernel(notebook):
+    shown(notebook, 0)
+    _, (few,) = shown(notebook, 5)
+    assert "application/vnd.jupyter.widget-view+json" in few["data"]
+    frame = notebook.locator(".pd-frame").first
+    frame.get_by_text("values in the kernel").wait_for()
+    frame.get_by_text("7.5").first.wait_for()  # the kernel was asked
+    _, (line,) = shown(notebook, 6)
+    assert "application/vnd.jupyter.widget-view+json" in line["data"]
+    assert "launch 0: double" in line["data"]["text/plain"]
+    notebook.evaluate(RESTART)
+    frame.get_by_text("The kernel has ended").wait_for()
+    assert frame.get_by_text("recorded", exact=True).count() == 1
+    frame.focus()
+    notebook.keyboard.press("Home")
+    frame.get_by_text("Before the first event").wait_for()
     assert not notebook.failed

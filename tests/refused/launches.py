@@ -22,9 +22,7 @@ def scalar_arguments(interpret, prefetched=1):
         in_specs=[pl.BlockSpec(memory_space=pl.ANY)] * (2 - prefetched),
         out_specs=pl.BlockSpec(memory_space=pl.ANY),
     )
-    fn = pl.pallas_call(
-        plus_scalar, grid_spec=spec, out_shape=ROW, interpret=interpret
-    )
+    fn = pl.pallas_call(plus_scalar, grid_spec=spec, out_shape=ROW, interpret=interpret)
     return fn, (jnp.array([3], jnp.int32), X)
 
 

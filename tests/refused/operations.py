@@ -180,6 +180,40 @@ def blackwell_product(a_ref, b_ref, o_ref, a_smem, b_smem, acc, barrier, done):
     o_ref[...] = plgpu.async_load_tmem(acc)
 
 
+def image(view):
+    """Copies the first 64 pixels of an image, as windows of one pixel or as they are."""
+
+    def body(x_ref, o_ref, smem, barrier):
+        plgpu.copy_gmem_to_smem(view(x_ref), smem, barrier)
+        plgpu.barrier_wait(barrier)
+        o_ref[...] = smem[...]
+
+    return body
+
+
+def windows(ref):
+    found = plgpu.im2col_ref(ref, window_shape=(1, 1), padding=((0, 0), (0, 0)))
+    return found.at[pl.ds(0, 64), 0, 0, :]
+
+
+def pixels(ref):
+    return ref.at[0, 0]
+
+
+def tensor_memory_copy(axis):
+    """A copy to tensor memory, of this block or of a pair of blocks."""
+
+    def body(x_ref, o_ref, smem, barrier, done, tmem):
+        plgpu.copy_gmem_to_smem(x_ref, smem, barrier)
+        plgpu.barrier_wait(barrier)
+        plgpu.async_copy_smem_to_tmem(smem, tmem, collective_axis=axis)
+        plgpu.tcgen05_commit_arrive(done, collective_axis=axis)
+        plgpu.barrier_wait(done)
+        o_ref[...] = plgpu.async_load_tmem(tmem)
+
+    return body
+
+
 def summed(x_ref, o_ref):
     o_ref[...] = x_ref[...] + jnp.sum(x_ref[...])
 
@@ -201,6 +235,24 @@ BLACKWELL = (
 WIDE = {
     "out": jax.ShapeDtypeStruct((128, 128), jnp.float32),
     "args": (jnp.ones((128, 64), jnp.float16), jnp.ones((64, 128), jnp.float16)),
+}
+IMAGE = {
+    "out": jax.ShapeDtypeStruct((64, 32), jnp.float32),
+    "args": (jnp.ones((1, 8, 64, 32)),),
+}
+STRIP = (
+    plgpu.SMEM(
+        (128, 32),
+        jnp.float32,
+        transforms=(plgpu.TilingTransform((8, 32)), plgpu.SwizzleTransform(128)),
+    ),
+    BARRIER,
+    plgpu.Barrier(orders_tensor_core=True),
+)
+STRIPS = {
+    "out": jax.ShapeDtypeStruct((128, 32), jnp.float32),
+    "args": (jnp.ones((128, 32)),),
+    **CLUSTER,
 }
 PLAIN = kernel(copied)
 WGMMA = {"out": SQUARE, "args": HALVES}
@@ -230,6 +282,24 @@ PAIRS = {
     "blackwell": (
         kernel(blackwell_product, *BLACKWELL, **WIDE),
         kernel(product("scoped"), TILE, TILE, BOTH, **WGMMA),
+    ),
+    "image": (
+        kernel(image(windows), plgpu.SMEM((64, 32), jnp.float32), BARRIER, **IMAGE),
+        kernel(image(pixels), plgpu.SMEM((64, 32), jnp.float32), BARRIER, **IMAGE),
+    ),
+    "copy_to_tensor_memory": (
+        kernel(
+            tensor_memory_copy("c"),
+            *STRIP,
+            plgpu.TMEM((128, 32), jnp.float32, collective=True),
+            **STRIPS,
+        ),
+        kernel(
+            tensor_memory_copy(None),
+            *STRIP,
+            plgpu.TMEM((128, 32), jnp.float32),
+            **STRIPS,
+        ),
     ),
     "reduction": (kernel(summed), PLAIN),
 }

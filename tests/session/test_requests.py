@@ -237,6 +237,11 @@ def test_widget_and_session_follow_each_other():
     assert viewer.view_state["cursor"] == 3
     viewer.view_state = {**viewer.view_state, "cursor": 5}
     assert session.cursor == 5
+    other = session.widget()
+    viewer.view_state = {**viewer.view_state, "cursor": 2}
+    assert other.view_state["cursor"] == 2
+    other.view_state = {**other.view_state, "cursor": 4}
+    assert (viewer.view_state["cursor"], session.cursor) == (4, 4)
     shown = session._repr_mimebundle_()
     data = shown[0] if isinstance(shown, tuple) else shown
     assert "application/vnd.jupyter.widget-view+json" in data

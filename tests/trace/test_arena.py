@@ -19,6 +19,18 @@ def test_kept_values_stay_as_they_were():
     assert all(array.ctypes.data % ALIGNMENT == 0 for array in kept)
 
 
+def test_values_of_several_types_do_not_meet():
+    arena = Arena()
+    sizes = [LEAST, LEAST + 4, MOST // 2, LEAST]
+    values = [fresh(size, n) for n in range(40) for size in sizes]
+    values += [fresh(LEAST, n, np.int8) for n in range(9)]
+    kept = [arena.keep(value) for value in values]
+    for value, copy in zip(values, kept, strict=True):
+        assert copy is not value
+        assert (copy.dtype, copy.shape) == (value.dtype, value.shape)
+        assert copy.tobytes() == value.tobytes()
+
+
 def test_copy_does_not_follow_its_original():
     value = fresh(LEAST)
     kept = Arena().keep(value)

@@ -200,7 +200,9 @@ def test_any_byte_that_changes_in_the_arrays_is_noticed():
     for at in range(begin, len(data)):
         changed = bytearray(data)
         changed[at] ^= 1 << at % 8
-        with pytest.raises(errors.ChangedBytes, match="`a.pldb` is damaged") as caught:
+        with pytest.raises(
+            errors.ChangedBytes, match=r"`a\.pldb` is damaged"
+        ) as caught:
             loads(bytes(changed), path="a.pldb")
     assert "copy the file again" in caught.value.next_step
 

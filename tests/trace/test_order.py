@@ -10,7 +10,9 @@ from pallas_debug.trace import Kind
 
 def is_sure(release, wait, others, reach, needed):
     """Whether a wait cannot go on without a release, whatever else came in time."""
-    independent = [o for o in others if o is not release and not reach[release.seq, o.seq]]
+    independent = [
+        o for o in others if o is not release and not reach[release.seq, o.seq]
+    ]
     return sum(amount_of(other) for other in independent) < needed
 
 

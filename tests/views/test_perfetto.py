@@ -140,7 +140,8 @@ def test_trace_processor_of_perfetto_loads_it(recorded, tmp_path):
     try:
         loaded = processor.TraceProcessor(trace=str(path))
     except Exception as error:  # no program for this machine, or no way to fetch it
-        pytest.skip(f"perfetto's trace processor cannot be fetched: {error}")
+        why = type(error).__name__
+        pytest.skip(f"perfetto cannot fetch its trace processor here ({why})")
     with loaded as tp:
         (row,) = tp.query("select count(*) as n from slice where dur > 0")
         (bad,) = tp.query(

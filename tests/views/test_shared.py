@@ -54,7 +54,8 @@ def seen(running, path, width=1280):
         timeout=30_000,
     )
     texts = page.page.evaluate(TEXTS)
-    assert not page.errors
+    # The search of a site cannot start its worker from disk.
+    assert not [error for error in page.errors if "search/worker.js" not in error]
     page.close()
     return texts
 
@@ -101,8 +102,8 @@ def test_mkdocs_site_of_the_howto_shows_its_viewers(running, tmp_path):
     line = "[pallas-debug: traces/ring.pldb]"
     (tmp_path / "docs" / "index.md").write_text(f"# T\n\n{line}\n\nand\n\n{line}\n")
     (tmp_path / "hooks.py").write_text(example("hooks.py"))
-    # From disk a page has no folder of its own, and its search no worker.
-    config = example("mkdocs.yml") + "use_directory_urls: false\nplugins: []\n"
+    # From disk a page has no folder of its own.
+    config = example("mkdocs.yml") + "use_directory_urls: false\n"
     config += "theme: {name: mkdocs, highlightjs: false}\n"
     (tmp_path / "mkdocs.yml").write_text(config)
     built = subprocess.run(

@@ -307,7 +307,11 @@ export class Buffers {
       return this.threads.name(this.thread[buffer]);
     }
     const launch = this.launches[this.launch[buffer]];
-    return onDevice(placed(launch, this.block[buffer]) || "the launch", this.device[buffer], launch);
+    return onDevice(
+      placed(launch, this.block[buffer]) || "the launch",
+      this.device[buffer],
+      launch,
+    );
   }
 
   /** `float32[64, 64]`. */

@@ -54,17 +54,17 @@ export function Layout({ app }: { app: App }): JSX.Element {
     <Split app={app} border={border} vertical={vertical} at={at(border)} />
   );
   const docks = narrow.value ? STACKED : CORNERS;
-  // A long recording shows its source first, then one dock after the other.
-  const filled = useSignal(app.model.count > LONG ? 1 : CORNERS.length);
+  // A long recording shows its source first.
+  const late = useSignal(app.model.count > LONG);
   useEffect(() => {
-    if (filled.value >= CORNERS.length)
-      return app.model.count > LONG ? whileIdle(app.model.ahead()) : undefined;
+    if (app.model.count <= LONG) return;
+    if (!late.value) return whileIdle(app.model.ahead());
     return afterPaint(() => {
-      filled.value++;
+      late.value = false;
     });
-  }, [filled.value]);
+  }, [late.value, app.model]);
   const dock = (i: number, share: number) => (
-    <Dock key={i} app={app} ids={docks[i]} share={share} empty={i >= filled.value} />
+    <Dock key={i} app={app} ids={docks[i]} share={share} empty={i > 0 && late.value} />
   );
   let content: ComponentChildren;
   if (zoomed || low.value)

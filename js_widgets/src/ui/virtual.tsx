@@ -76,7 +76,9 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     // Scrolling lays the page out: once, when all of it has changed.
     cancelAnimationFrame(frame.current);
     frame.current = requestAnimationFrame(() => {
-      box.current?.scrollTo(0, top);
+      const element = box.current!;
+      element.scrollTop = top;
+      element.scrollLeft = 0;
       measure();
     });
   };

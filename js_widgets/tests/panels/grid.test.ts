@@ -107,6 +107,23 @@ describe("the layout of a grid", () => {
   });
 });
 
+describe("devices that reach each other", () => {
+  test("are the outer axis of one picture", async () => {
+    const model = await modelOf("neighbors");
+    expect(model.launches[0].mesh).toEqual([2]);
+    expect(siblings(model.launches, 0)).toEqual([0]);
+    expect(axesOf(model.launches[0]).map((axis) => [axis.name, axis.size])).toEqual([
+      ["d", 2],
+      ["", 2],
+    ]);
+    const names = Array.from({ length: model.threads.count }, (_, t) => model.threads.name(t));
+    expect(names.filter((name) => name.startsWith("core"))).toEqual([
+      "core 0 on device 0",
+      "core 0 on device 1",
+    ]);
+  });
+});
+
 describe("devices", () => {
   test("the launches of a mesh stand side by side without overlap", async () => {
     const model = await modelOf("devices");

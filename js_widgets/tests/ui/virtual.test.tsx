@@ -11,7 +11,12 @@ const host = document.createElement("div");
 document.body.append(host);
 afterEach(() => render(null, host));
 
-const settle = () => new Promise((resolve) => setTimeout(resolve, 40));
+const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+const settle = async () => {
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  await frame();
+  await frame();
+};
 
 async function show(count: number, reveal: number): Promise<void> {
   const rows = (row: number) => <b>{row}</b>;

@@ -90,16 +90,18 @@ def allocated(
 ) -> tuple[list[ir.Operand], Callable[[], None]]:
     """References to new buffers, and how to end them.
 
-    On a TPU with several cores a buffer in HBM is one for all of them.
+    On a TPU with several cores a buffer in HBM is one for all of them, and one in a
+    SparseCore's shared memory for its subcores.
     """
     several = lw.backend == "tpu" and math.prod(lw.grid.cluster) > 1
-    common = [several and decl.space in ("hbm", "any") for decl in decls]
+    sharing = [_sharing(lw, decl) if several else () for decl in decls]
     held: dict[int, ir.Operand] = {}
     frees: list[tuple[str, list[ir.Operand], dict[str, Any]]] = []
-    for is_common, name in ((True, "_shared"), (False, "")):
-        mine = [i for i, is_it in enumerate(common) if is_it == is_common]
+    for axes in sorted(set(sharing), reverse=True):
+        name = "_shared" if axes else ""
+        mine = [i for i, its in enumerate(sharing) if its == axes]
         if mine:
-            params = {} if is_common else {"users": users}
+            params: dict[str, Any] = {"axes": axes} if axes else {"users": users}
             regs = lw.emit(
                 f"scope.alloc{name}",
                 results=len(mine),
@@ -114,6 +116,13 @@ def allocated(
             lw.emit(op, regs, params=params, sync=True)
 
     return [held[i] for i in range(len(decls))], free
+
+
+def _sharing(lw: Lowering, decl: ir.Buffer) -> tuple[str, ...]:
+    """The axes along which cores have a buffer together."""
+    if decl.space == "vmem_shared":
+        return lw.grid.cluster_names[-1:]
+    return lw.grid.cluster_names if decl.space in ("hbm", "any") else ()
 
 
 def _along(decl: ir.Buffer, axes: tuple[str, ...]) -> ir.Buffer:

@@ -9,8 +9,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.jaxlink import refs, versions
-from pallas_debug.jaxlink.lowering import Lowering, constant, translate
-from pallas_debug.jaxlink.translate.agents import viewed
+from pallas_debug.jaxlink.lowering import Lowering, translate
 
 
 def _at(ref: Any, transforms: Any, indices: Sequence[Any]) -> ir.Access:
@@ -57,8 +56,8 @@ def parallel_loop(
 ) -> Sequence[ir.Operand]:
     """One iteration after another: an order that the hardware may choose, too."""
     first, last, step, consts, initial = _arguments(eqn, ins)
-    jaxpr, own = versions.open_jaxpr(eqn.params["jaxpr"])
-    held = [*map(refs.operand, consts), *map(constant, own)]
+    jaxpr, _ = versions.open_jaxpr(eqn.params["jaxpr"])
+    own = len(jaxpr.constvars)  # what it closes over; its first operands from 0.12 on
     before = lw.enter("while", "parallel_loop")
     index, *carry = (lw.register() for _ in (0, *initial))
     lw.move([refs.operand(v) for v in (first, *initial)], [index, *carry])
@@ -66,7 +65,8 @@ def parallel_loop(
     go = lw.compute("np.bool_({0} < {1})", index, refs.operand(last))
     lw.emit("ir.branch", [go], targets=[-1, -1])
     branch = lw.here - 1
-    lw.move(lw.jaxpr(jaxpr, [index, *carry], held), carry)
+    operands = [*map(refs.operand, consts), index, *carry]
+    lw.move(lw.jaxpr(jaxpr, operands[own:], operands[:own]), carry)
     following = lw.compute("np.int32({0} + {1})", index, refs.operand(step))
     lw.move([following], [index])
     lw.jump(top)

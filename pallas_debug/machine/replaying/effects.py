@@ -30,6 +30,10 @@ DATA = {
     "triton.atomic_rmw",
 }
 
+# Of those, what reads its one access, and what writes its one value there.
+READS = {"gpu.tma_read", "state.get", "tpu.dma_read"}
+WRITES = {"gpu.tma_store", "gpu.tma_write", "state.set", "tpu.dma_write"}
+
 # Signals, waits, orders: the rows of a block that took the same path say it all.
 INERT = {
     "gpu.await_previous",

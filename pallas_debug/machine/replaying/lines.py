@@ -1,4 +1,4 @@
-"""Ops of the grid, its windows and scoped allocations on the path of a block."""
+"""A path's function while it grows: what its lines may use, and what they note."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine import peers
-from pallas_debug.machine.replaying.outlook import (
-    box_text,
-    fetched,
-    is_plain,
-    look_up,
-    opened,
-)
+from pallas_debug.machine.memory import Memory
+from pallas_debug.machine.quick import scalar
 from pallas_debug.machine.replaying.values import (
     ASKED,
     CORE,
-    DATUM,
-    KNOWN,
     PathSource,
     Registers,
-    Value,
 )
-from pallas_debug.machine.rules import RULES
+from pallas_debug.machine.rules.grid_windows import Held
+
+# What the lines of a block find: `m` is the machine, `R` the entry thread's registers.
+PRELUDE = (
+    "M, N, note, keep = m.state.memory, m.notes, m.noted.extend, m.keep",
+    "buffers, region, pay = m.writer.buffers, m.writer.region, m.pay",
+    "tid, device, launch = m.tid, m.device, m.launch_number",
+)
 
 
 class NotReplayable(Exception):
@@ -36,12 +34,16 @@ class Lines:
     """A path's function while it grows.
 
     Attributes:
+      values: Which values are recorded (`Options.values`).
+      first: Lines that run once for many blocks.
       asked: Lines that follow from the coordinates: they change nothing.
       looks: Questions about windows: they cost most, so they come after those.
       data: Lines that act.
       spawned: Parent and instruction of each of the block's new threads.
       born: How many of them there are so far.
-      refs: Names of buffers: an op may be told any.
+      arguments: Names of the launch's own buffers.
+      refs: Names of all buffers: an op may be told any.
+      plain: Names of those that the lines may look up in memory themselves.
     """
 
     def __init__(
@@ -49,21 +51,31 @@ class Lines:
         kernel: ir.Kernel,
         spawned: Sequence[tuple[int, int]],
         windows: Mapping[int, tuple[int, ...]],
+        values: str,
     ) -> None:
         self.kernel = kernel
         self.spawned = spawned
         self.windows = dict(windows)
+        self.values = values
         self.source = PathSource(f"{kernel.name} path")
+        # `new` is what a named tuple's own constructor comes down to.
+        names = {"Memory": Memory, "Held": Held, "Array": np.ndarray}
+        self.source.scope |= {**names, "scalar": scalar, "new": tuple.__new__}
+        self.first: list[str] = [*PRELUDE]
         self.asked: list[str] = []
         self.looks: list[str] = []
         self.data: list[str] = []
+        self._once: dict[str, str] = {}
+        self._noted: list[str] = []
         own = [thread for thread, (_, instr) in enumerate(spawned) if instr < 0]
         self.born = len(own)
         self.r = Registers(self.source, own or [CORE])
-        self.refs: set[str] = set()
-        self.allocs: dict[tuple[int, ...], tuple[Value, ...]] = {}
-        self.counts: dict[tuple[int, int], int] = {}
-        self.users: dict[tuple[Value, ...], int] = {}
+        self.arguments = {
+            f"R[{number}]": decl
+            for number, decl in zip(kernel.arguments, kernel.buffers, strict=True)
+        }
+        self.refs = set(self.arguments)
+        self.plain = set(self.arguments) | _allocated(kernel)
 
     def ask(self, thread: int, operand: ir.Operand, test: str, answer: Any) -> None:
         """Another way is taken where the test is true."""
@@ -73,85 +85,75 @@ class Lines:
         if value.level == ASKED:
             self.asked.append(f"if {test.format(value.text, answer)}: return False")
 
+    def once(self, expression: str) -> str:
+        """A name for what is the same in every block of a batch."""
+        if expression not in self._once:
+            name = self._once[expression] = self.r.name()
+            self.first.append(f"{name} = {expression}")
+        return self._once[expression]
 
-class Scopes(Lines):
-    """What to do at an op, by its name; each is given the thread and the position."""
+    def note(self, *cells: Any) -> None:
+        """Block, object, region and payload of events."""
+        self._noted += map(str, cells)
 
-    def grid_next(self, thread: int, position: int) -> None:
-        outs = self.kernel.tape[position].outs
-        if outs:
-            self.asked.append(f"{self.r.define(thread, outs, ASKED)}, = m.at")
+    def noting(self, line: str) -> None:
+        """A line that notes events itself."""
+        self.write_notes()
+        self.data.append(line)
 
-    def grid_id(self, thread: int, position: int) -> None:
-        instr, grid = self.kernel.tape[position], self.kernel.grid
-        axis, on_grid = instr.params["axis"], CORE not in self.r.entering
-        outs = self.r.define(thread, instr.outs, ASKED)
-        numbered = tuple(f"#{number}" for number in range(len(grid.shape)))
-        at = f"m.ids[{axis!r}]"
-        for names in (numbered, grid.names):
-            if on_grid and axis in names:
-                at = f"m.at[{names.index(axis)}]"
-        self.asked.append(f"{outs} = {at}")
+    def write_notes(self) -> None:
+        """What was noted so far stands before what follows."""
+        if self._noted:
+            self.data.append(f"note(({', '.join(self._noted)}))")
+            self._noted.clear()
 
-    def grid_size(self, thread: int, position: int) -> None:
-        instr = self.kernel.tape[position]
-        outs = self.r.define(thread, instr.outs, ASKED)
-        size = f"m.launch.grid[{instr.params['axis']}]"
-        self.asked.append(f"{outs} = np.int32({size})")
+    def read_payload(self, value: str) -> str:
+        """The number of a value that was read."""
+        return f"pay({value})" if self.values == "all" else "-1"
 
-    def grid_thread(self, thread: int, position: int) -> None:
-        if thread not in self.r.entering:
-            raise NotReplayable
-        index = self.source.constant(np.int32(max(thread, 0)))
-        self.r.put(thread, self.kernel.tape[position].outs, [Value(index, KNOWN)])
+    def written_payload(self, value: str) -> str:
+        """The number of a value that was written."""
+        return "-1" if self.values == "none" else f"pay({value})"
 
-    def window_view(self, thread: int, position: int) -> None:
-        instr = self.kernel.tape[position]
-        if self.r.level(thread, instr.ins) > ASKED:
-            raise NotReplayable
-        call = self.source.call(instr, RULES.get(instr.op), self.r.texts(thread))
-        self.asked.append(f"{self.r.define(thread, instr.outs, ASKED)} = {call}")
+    def new_buffer(self, decl: ir.Buffer, role: str, thread: int) -> str:
+        """Gives a new buffer its number and its row in the table."""
+        number, constant = self.r.name(), self.source.constant
+        tid = "tid" if thread == CORE else f"first + {thread}"
+        row = ", ".join(
+            [
+                *map(constant, (decl.name, decl.space, decl.shape, decl.dtype)),
+                *(repr(decl.scope), repr(role), tid, "bid", "device", "launch"),
+                *("-1", "-1", "0", constant(decl.loc)),
+            ]
+        )
+        self.data.append(f"{number} = len(buffers)")
+        self.data.append(f"buffers.append(({row}))")
+        return number
 
-    def window_fetch(self, thread: int, position: int) -> None:
-        instr = self.kernel.tape[position]
-        kinds = self.windows.pop(position, None)  # None: a second time
-        known = kinds is not None and is_plain(instr)
-        if not known or self.r.level(thread, instr.ins) > ASKED:
-            raise NotReplayable
-        constant, found = self.source.constant, self.r.name()
-        array, *indices = map(self.r.texts(thread), instr.ins)
-        box, params = box_text(instr.params["dims"], indices), constant(instr.params)
-        given = f"(m, {array}, {box}, {params})"
-        self.looks.append(f"{found} = {constant(look_up)}{given}")
-        self.looks.append(f"if {found}[0] != {kinds!r}: return False")
-        act = constant(fetched if instr.op == "window.fetch" else opened)
-        out = self.r.define(thread, instr.outs, DATUM)
-        self.data.append(f"{out} = {act}(m, {array}, {found}, {params})")
+    def allocate(self, decl: ir.Buffer, role: str, thread: int) -> str:
+        """A new buffer that nobody has written to."""
+        unset = self.once(f"m.unset({self.source.constant(decl)})")
+        number = self.new_buffer(decl, role, thread)
+        content = f"Memory({number}, {unset}, {self.source.constant(decl)})"
+        self.data.append(f"M[{number}] = {content}")
+        self.note("bid", number, -1, -1)
+        return number
 
-    window_output = window_fetch
+    def function(self) -> Any:
+        """The compiled function: `(m, R)` to the function of a block."""
+        self.write_notes()
+        lines = ["def path(m, R):", *(f"    {line}" for line in self.first)]
+        body = [*self.asked, *self.looks, *self.data, "return True"]
+        lines += ["    def block(at, bid, first):", *(f"        {x}" for x in body)]
+        return self.source.run([*lines, "    return block"])["path"]
 
-    def scope_alloc(self, thread: int, position: int) -> None:
-        instr = self.kernel.tape[position]
-        users, decls = instr.params["users"], instr.params["decls"]
-        count = self.counts.get((thread, position), 0)
-        self.counts[thread, position] = count + 1
-        key = (position, count) if users > 1 else (position, count, thread)
-        if key not in self.allocs:
-            group = tuple(Value(self.r.name(), DATUM) for _ in decls)
-            self.allocs[key], self.users[group] = group, users
-            self.refs.update(value.text for value in group)
-            if thread != CORE:
-                self.data.append(f"m.tid = m.first + {thread}")
-            new = self.source.constant(peers.new)
-            for value, decl in zip(
-                group, map(self.source.constant, decls), strict=True
-            ):
-                self.data.append(f"{value.text} = {new}(m, {decl})")
-        self.r.put(thread, instr.outs, self.allocs[key])
 
-    def scope_free(self, thread: int, position: int) -> None:
-        instr = self.kernel.tape[position]
-        group = tuple(self.r.value(thread, operand) for operand in instr.ins)
-        if not self.users.get(group):
-            raise NotReplayable
-        self.users[group] -= 1
+def _allocated(kernel: ir.Kernel) -> set[str]:
+    """Names of buffers that a core allocates before its first grid point."""
+    found, others = set[int](), set[int]()
+    for instr in kernel.tape:
+        decls = instr.params["decls"] if instr.op == "scope.alloc" else ()
+        for place, number in enumerate(instr.outs):
+            data = bool(decls) and not decls[place].is_sync
+            (found if data and number not in found else others).add(number)
+    return {f"R[{number}]" for number in found - others}

@@ -7,7 +7,7 @@ possible where the answers follow from the block's coordinates, constants and sc
 that nobody writes; other paths have no function.
 
   path:      core @ 0 → 1, core waits @ 4, agent 0 @ 15 → end, core @ 4 → 0
-  function:  if ⟨another way⟩: return False;  v2 = m.read(…);  v3 = v2 * c4;  m.write(…)
+  function:  if ⟨another way⟩: return False;  v2 = ⟨read⟩;  v3 = v2 * c4;  ⟨write v3⟩
 """
 
 from __future__ import annotations
@@ -21,18 +21,11 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.ir.flow import leaders, live_at_leaders
 from pallas_debug.machine.places import Plan
+from pallas_debug.machine.replaying.accesses import Accesses
 from pallas_debug.machine.replaying.effects import DATA, INERT, SIZED, SPAWN
 from pallas_debug.machine.replaying.lines import NotReplayable as NotReplayable
-from pallas_debug.machine.replaying.lines import Scopes
-from pallas_debug.machine.replaying.values import (
-    ASKED,
-    CORE,
-    DATUM,
-    KNOWN,
-    UNKNOWN,
-    Value,
-)
-from pallas_debug.machine.rules import RULES
+from pallas_debug.machine.replaying.scopes import Scopes
+from pallas_debug.machine.replaying.values import CORE, DATUM, KNOWN, UNKNOWN, Value
 from pallas_debug.machine.source import taken
 
 WAITS = -1
@@ -53,16 +46,22 @@ SCOPES = {
 Leg = tuple[int, int, int]
 
 
+# A block's coordinates, its number and that of its first new thread; False if it goes
+# another way.
+Block = Callable[[tuple[Any, ...], int, int], bool]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Path:
     """A compiled path.
 
     Attributes:
-      function: `(m, R)`, the entry thread's registers; False if it is not the way.
+      function: From the machine and the entry thread's registers to the function of a
+        block.
       plans: The accesses that it uses.
     """
 
-    function: Callable[[Any, list], bool]
+    function: Callable[[Any, list[Any]], Block]
     plans: tuple[Plan, ...]
 
 
@@ -72,6 +71,7 @@ def compile_path(
     lengths: Mapping[int, int],
     spawned: Sequence[tuple[int, int]],
     windows: Mapping[int, tuple[int, ...]],
+    values: str,
 ) -> Path:
     """The function of a path.
 
@@ -82,42 +82,30 @@ def compile_path(
       spawned: Parent and instruction of each of the block's new threads; -1 for those
         that no instruction started.
       windows: Kinds of the events of each window's fetch, by instruction.
+      values: Which values are recorded (`Options.values`).
 
     Raises:
       NotReplayable: There is none.
     """
-    builder = _Builder(kernel, spawned, windows)
+    builder = _Builder(kernel, spawned, windows, values)
     for thread, start, following in legs:
         if following == WAITS:
-            builder.touch(thread, kernel.tape[start])
+            builder.wait(thread, kernel.tape[start])
             continue
         for position in range(start, start + lengths[start]):
             builder.add(thread, position, following)
     return builder.path()
 
 
-class _Builder(Scopes):
+class _Builder(Scopes, Accesses):
     """Follows a path, instruction by instruction."""
-
-    def __init__(
-        self,
-        kernel: ir.Kernel,
-        spawned: Sequence[tuple[int, int]],
-        windows: Mapping[int, tuple[int, ...]],
-    ) -> None:
-        super().__init__(kernel, spawned, windows)
-        self.placed: set[str] = set()
-        self.scalars = _unwritten_scalars(kernel)
-        self.refs.update(f"R[{number}]" for number in kernel.arguments)
 
     def path(self) -> Path:
         if any(self.users.values()) or self.windows or self._leaves_values():
             raise NotReplayable
-        buffers = "".join(f"{v.text}, " for group in self.users for v in group)
-        ends = [f"m.drop(({buffers}))", "return True"]
-        lines = [*self.asked, *self.looks, *self.data, *ends]
-        scope = self.source.run(["def path(m, R):", *(f"    {x}" for x in lines)])
-        return Path(function=scope["path"], plans=tuple(self.source.plans))
+        for group in self.users:
+            self.data += (f"M.pop({value.text}, None)" for value in group)
+        return Path(function=self.function(), plans=tuple(self.source.plans))
 
     def _leaves_values(self) -> bool:
         """Whether the core's next grid point may need a register that this one set."""
@@ -146,7 +134,7 @@ class _Builder(Scopes):
         elif instr.pure is not None:
             self._pure(thread, instr)
         elif op in DATA:
-            self._datum(thread, instr)
+            self.datum(thread, instr)
         elif op in INERT:
             self._inert(thread, instr)
         elif op in SPAWN:
@@ -154,14 +142,11 @@ class _Builder(Scopes):
         elif op not in ("ir.jump", "ir.return"):  # the legs say where those go
             raise NotReplayable
 
-    def touch(self, thread: int, instr: ir.Instr) -> None:
-        """Regions get their numbers where they are met first, also by a wait."""
+    def wait(self, thread: int, instr: ir.Instr) -> None:
+        """Also a wait, before anything happens, says what it is for."""
         if instr.op in SIZED:
             for access in instr.accesses[1:]:
-                target = self.source.target(access, self.r.texts(thread))
-                if target not in self.placed:
-                    self.placed.add(target)
-                    self.data.append(f"m.place({target})")
+                self.touch(access, thread)
 
     def _pure(self, thread: int, instr: ir.Instr) -> None:
         level = self.r.level(thread, instr.ins)
@@ -186,33 +171,6 @@ class _Builder(Scopes):
         self.r.put(thread, instr.outs, values)
         return True
 
-    def _datum(self, thread: int, instr: ir.Instr) -> None:
-        if self.r.level(thread, instr.operands()) == UNKNOWN:
-            raise NotReplayable
-        call = self.source.call(instr, RULES.get(instr.op), self.r.texts(thread))
-        if self._is_scalar(thread, instr):
-            target = self.source.target(instr.accesses[0], self.r.texts(thread))
-            outs = self.r.define(thread, instr.outs, ASKED)
-            self.asked.append(f"{outs} = m.peek({target})")
-            self.data.append(call)
-            return
-        targets = [self.source.target(a, self.r.texts(thread)) for a in instr.accesses]
-        self.placed.update(targets)
-        outs = self.r.define(thread, instr.outs, DATUM)
-        self.data.append(f"{outs} = {call}" if outs else call)
-
-    def _is_scalar(self, thread: int, instr: ir.Instr) -> bool:
-        """Whether this reads one element that stays the same while the launch runs."""
-        if instr.op != "state.get" or self.r.level(thread, instr.operands()) > ASKED:
-            return False
-        access = instr.accesses[0]
-        found = self.r.value(thread, access.ref)
-        single = [
-            isinstance(step, ir.Index) and all(isinstance(d, ir.At) for d in step.dims)
-            for step in access.steps
-        ]
-        return found.text in self.scalars and single == [True]
-
     def _inert(self, thread: int, instr: ir.Instr) -> None:
         first = instr.accesses[:1] if instr.op in SIZED else instr.accesses
         steps = [o for access in first for o in (*access.operands(),)[1:]]
@@ -221,7 +179,7 @@ class _Builder(Scopes):
         known = self.r.level(thread, (*steps, *values)) == KNOWN
         if not known or instr.params.get("groups"):
             raise NotReplayable
-        self.touch(thread, instr)
+        self.wait(thread, instr)
 
     def _spawn(self, thread: int, position: int) -> None:
         instr = self.kernel.tape[position]
@@ -234,15 +192,3 @@ class _Builder(Scopes):
             values = [self.r.value(thread, operand) for operand in instr.ins]
             self.r.put(self.born, range(len(values)), values)
             self.born += 1
-
-
-def _unwritten_scalars(kernel: ir.Kernel) -> set[str]:
-    """Scalar operands that the tape does nothing with but read them."""
-    numbers = set(kernel.arguments[: kernel.num_scalars])
-    numbers -= {kernel.arguments[source] for source, _ in kernel.aliases}
-    for instr in kernel.tape:
-        others = [*instr.operands()]
-        if instr.op == "state.get":
-            del others[len(instr.ins)]  # the reference itself
-        numbers -= {o.number for o in others if isinstance(o, ir.Reg)}
-    return {f"R[{number}]" for number in numbers}

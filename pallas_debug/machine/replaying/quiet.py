@@ -6,16 +6,16 @@ memory, tables and caches with the machine of the run; threads are none of its b
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine.accesses import ALLOC, FREE
+from pallas_debug.machine.accesses import ALLOC
 from pallas_debug.machine.facts import Facts
-from pallas_debug.machine.memory import Place
-from pallas_debug.machine.places import Target
+from pallas_debug.machine.memory import Place, Window
+from pallas_debug.machine.places import Plan, Target
+from pallas_debug.machine.rules.grid_slots import Box
 from pallas_debug.machine.step import Step
 
 
@@ -24,20 +24,23 @@ class Quiet(Step):
 
     Attributes:
       noted: Block, object, region and payload of each event, one after the other.
-      first: Number of the block's first new thread.
-      at: Coordinates of the block on the grid.
+      notes: What the core remembers of its grid points.
       ids: Coordinates of the device, by axis.
+      keep: Gives an array that is about to be recorded a better place.
+      pay: The number of a value that is recorded.
     """
 
-    __slots__ = ("at", "first", "ids", "noted")
+    __slots__ = ("_regions", "ids", "keep", "noted", "notes", "pay")
 
     def __init__(self, m: Step) -> None:
         for name in Facts.__slots__:
             setattr(self, name, getattr(m, name))
         self.noted: list[int] = []
-        self.first = 0
-        self.at: tuple[np.int32, ...] = ()
+        self.notes: dict[Any, Any] = {}
         self.ids = {axis: np.int32(at) for axis, at in m.launch.device.items()}
+        self.keep = self.writer.keep
+        self.pay = self.writer.payer(m.options.max_value_bytes, self._fill_up)
+        self._regions: dict[tuple[Any, ...], dict[Any, int]] = {}
 
     def emit(
         self,
@@ -56,34 +59,33 @@ class Quiet(Step):
         place = plan.locate(data.shape, data.dtype, ref, dyn)
         return place.read(data, self.fill(data.dtype))
 
-    def drop(self, numbers: Iterable[int]) -> None:
-        """Forgets buffers that were freed in the block."""
-        for number in numbers:
-            self.state.memory.pop(number, None)
+    def spot(self, ref: int, plan: Plan, dyn: tuple[Any, ...]) -> Place:
+        """The place of an access to a buffer; `place` for what it finds quickly."""
+        place = None
+        if plan.quick is not None:
+            place = plan.quick(self.state.memory[ref].data.shape, *dyn)
+        if place is None:
+            return self.place((ref, plan, dyn))
+        place.region = self.writer.region(place.row)
+        plan.cache[dyn] = place
+        return place
 
-    def load(self, array: int, decl: ir.Buffer, source: Place, whole: Place) -> int:
-        number, read, write = self._load(array, decl, source)
-        at = self.bid
-        self.noted += (
-            at, number, -1, -1, at, array, source.region, read,
-            at, number, whole.region, write,
-        )  # fmt: skip
-        return number
+    def target(self, array: int, box: Box) -> Place:
+        """Where a block lies that is not inside its array."""
+        return self.place(self.whole(Window(array, *box, ())))
 
-    def unload(self, number: int, array: int, whole: Place, target: Place) -> None:
-        read, write = self._unload(number, array, target)
-        at = self.bid
-        self.noted += (
-            at, number, whole.region, read, at, array, target.region, write,
-            at, number, -1, -1,
-        )  # fmt: skip
-        del self.state.memory[number]
+    def regions(self, form: tuple[Any, ...]) -> dict[Any, int]:
+        """Numbers of the boxes of one form, by their first elements."""
+        return self._regions.setdefault(form, {})
 
-    def free(self, number: int) -> None:
-        self.emit(FREE, number)
-        self.state.memory.pop(number, None)
+    def _fill_up(self) -> None:
+        self.full, self.keep = True, _as_it_is
 
     def _alloc_sync(self, decl: ir.Buffer) -> int:
         number = self._buffer(decl, "sync", int(decl.params.get("num_arrivals", 0)))
         self.emit(ALLOC, number)
         return number
+
+
+def _as_it_is(value: np.ndarray) -> np.ndarray:
+    return value

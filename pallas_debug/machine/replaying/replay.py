@@ -10,7 +10,9 @@ byte. Where that is in doubt the machine runs as ever; where it turns out wrong
 
 from __future__ import annotations
 
+import gc
 import math
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,21 +21,44 @@ import numpy as np
 from pallas_debug.machine import start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import Program
-from pallas_debug.machine.replaying.path import Leg, NotReplayable, Path, compile_path
+from pallas_debug.machine.replaying.path import (
+    Block,
+    Leg,
+    NotReplayable,
+    Path,
+    compile_path,
+)
+from pallas_debug.machine.replaying.points import Point, points
 from pallas_debug.machine.replaying.quiet import Quiet
 from pallas_debug.machine.replaying.rest import Rest, rest
-from pallas_debug.machine.replaying.template import NOTED, At, Template, learned
+from pallas_debug.machine.replaying.template import (
+    At,
+    Template,
+    add_tables,
+    learned,
+    rows_of,
+)
 from pallas_debug.machine.step import Step
 from pallas_debug.machine.watch import Watch
-from pallas_debug.trace.schema import COLUMNS, ROW_BYTES
+from pallas_debug.trace.schema import ROW_BYTES
 
 FEWEST = 16  # grid points: with less it does not pay
 MOST_WAYS = 8
 MOST_LESSONS = 32
-BATCH_EVENTS, BATCH_BLOCKS = 4096, 256  # then the clock is looked at
+BATCH_EVENTS, BATCH_SECONDS = 1 << 15, 0.05  # then rows are written
 
 
-Way = tuple[Template, Path]
+@dataclass(kw_only=True, eq=False)
+class Way:
+    """A way of this run.
+
+    Attributes:
+      block: Replays a block; made anew for each batch.
+    """
+
+    template: Template
+    path: Path
+    block: Block = field(init=False)
 
 
 class Failed(Exception):
@@ -78,6 +103,7 @@ class Replay:
         self.ways: list[Way] = []
         self.done: list[tuple[Template, At]] = []
         self.events = 0
+        self.first = 0
 
     def between_blocks(self, watch: Watch, limit: int) -> None:
         """No block runs: learns from the last one, replays those that follow."""
@@ -92,7 +118,11 @@ class Replay:
         now = rest(self.m, core)
         if self.lesson is not None and now is not None:
             self._learn(self.lesson, now, -1 if core is None else core.number)
-        ways = [way for way in self.ways if now is not None and way[0].same == now.same]
+        ways = [
+            way
+            for way in self.ways
+            if now is not None and way.template.same == now.same
+        ]
         going = bool(ways)
         while going:
             going = self._batch(ways, core, watch, limit)
@@ -117,14 +147,16 @@ class Replay:
             return
         known = self.program.paths
         held = self.seen.setdefault(template.key, template)
-        if template.key not in known:
+        key = (template.key, self.m.options.values)
+        if key not in known:
             if held is template:
                 return
             agrees = held.agrees(template)
-            known[template.key] = self._compiled(template) if agrees else None
-        path = known[template.key]
-        if path is not None and all(way.key != template.key for way, _ in self.ways):
-            self.ways.append((template, path))
+            known[key] = self._compiled(template) if agrees else None
+        path = known[key]
+        ways = [way.template.key for way in self.ways]
+        if path is not None and template.key not in ways:
+            self.ways.append(Way(template=template, path=path))
 
     def _compiled(self, template: Template) -> Path | None:
         lengths = {s: seg.length for s, seg in self.program.segments.items()}
@@ -135,6 +167,7 @@ class Replay:
                 lengths,
                 template.spawned,
                 template.windows,
+                self.m.options.values,
             )
         except NotReplayable:
             return None
@@ -147,98 +180,94 @@ class Replay:
         limit: int,
     ) -> bool:
         """Replays some blocks and writes their rows; False when another way comes."""
-        going, quiet = True, self.quiet
         room = (limit - len(self.m.writer.log)) // ROW_BYTES
+        self.first = len(self.m.writer.threads)
+        self._bind(ways, core)
+        until, collecting = time.perf_counter() + BATCH_SECONDS, gc.isenabled()
+        gc.disable()  # much is made here, and no cycles
+        last: Point | None = None
+        going = False
+        try:
+            for point in points(self.m, core):
+                going = self._block(ways, point, room)
+                if not going:
+                    break
+                last = point
+                late = time.perf_counter() > until
+                if late or watch.interrupt.hit or self.events >= BATCH_EVENTS:
+                    break
+        finally:
+            if collecting:
+                gc.enable()
+            if last is not None:
+                self._enter(core, last)
+            self._write()
+        return going
+
+    def _bind(self, ways: list[Way], core: states.Thread | None) -> None:
+        """Makes the functions of the blocks that follow."""
+        quiet = self.quiet
         if core is None:
             registers = start.registers(self.m)
         else:
             registers, quiet.current, quiet.tid = core.registers, core, core.number
-        try:
-            while going and self._is_short() and not watch.interrupt.hit:
-                going = self._block(ways, core, registers, room)
-        finally:
-            self._write()
-        return going
+            quiet.notes = core.notes
+        for way in ways:
+            way.block = way.path.function(quiet, registers)
 
-    def _is_short(self) -> bool:
-        return self.events < BATCH_EVENTS and len(self.done) < BATCH_BLOCKS
-
-    def _block(
-        self, ways: list[Way], core: states.Thread | None, registers: list, room: int
-    ) -> bool:
+    def _block(self, ways: list[Way], point: Point, room: int) -> bool:
         """Replays the next block by the first way that is its own."""
-        m, quiet, state = self.m, self.quiet, self.m.state
-        kept = state.next_cluster, state.dequeued
-        number = start.claim(m) if core is None else m.next_point()
-        if number < 0:
-            return False
-        quiet.at, quiet.bid = m.coordinates(number), number
-        quiet.first = len(m.writer.threads)
-        for place, (template, path) in enumerate(ways):
-            if self.events + template.count >= room:
+        number, at, _ = point
+        self.quiet.bid = number
+        for place, way in enumerate(ways):
+            if self.events + way.template.count >= room:
                 continue
-            if self._went(template, path, registers):
+            if self._went(way, number, at):
                 if place:
                     ways.insert(0, ways.pop(place))
-                if core is not None:
-                    self._enter(core, number)
                 return True
-        state.next_cluster, state.dequeued = kept
         return False
 
-    def _enter(self, core: states.Thread, number: int) -> None:
-        """Leaves the core as the grid point's own run would."""
-        self.m.enter(number)
-        outs = self.m.kernel.tape[self.entry].outs
-        for register, at in zip(outs, self.quiet.at, strict=True):
-            core.registers[register] = at
-
-    def _went(self, template: Template, path: Path, registers: list) -> bool:
+    def _went(self, way: Way, number: int, at: tuple[np.int32, ...]) -> bool:
         """Replays a block by this way, if it is the block's."""
-        quiet, writer, state = self.quiet, self.m.writer, self.m.state
-        before = len(writer.buffers), len(quiet.noted)
+        template, noted = way.template, self.quiet.noted
+        writer, state = self.m.writer, self.m.state
+        buffers, cells = len(writer.buffers), len(noted)
         try:
-            if not path.function(quiet, registers):
+            if not way.block(at, number, self.first):
                 return False
         except Exception as error:
             raise Failed from error
-        buffers = len(writer.buffers) - template.buffers
-        if (buffers, len(quiet.noted) - template.noted) != before:
+        new = len(writer.buffers) - buffers, len(noted) - cells
+        if new != (template.buffers, template.noted):
             raise Failed
-        at = (1, state.step, quiet.first, buffers, quiet.bid)
-        self.done.append((template, at))
-        template.add_tables(writer, self.m.launch_number, at)
+        self.done.append((template, (1, state.step, self.first, buffers, number)))
+        self.first += len(template.threads)
         state.step += template.steps
         self.events += template.count
         return True
 
+    def _enter(self, core: states.Thread | None, point: Point) -> None:
+        """Leaves the machine as the last block's own run would."""
+        number, place, begun = point
+        self.m.state.next_cluster, self.m.state.dequeued = begun
+        if core is not None:
+            self.m.enter(number)
+            outs = self.m.kernel.tape[self.entry].outs
+            for register, at in zip(outs, place, strict=True):
+                core.registers[register] = at
+
     def _write(self) -> None:
-        """Appends the rows of the replayed blocks."""
-        done, noted = self.done, self.quiet.noted
+        """Appends the rows of the replayed blocks, and those of the side tables."""
+        done, noted, writer = self.done, self.quiet.noted, self.m.writer
         if done:
             del noted[sum(template.noted for template, _ in done) :]
-            self.m.writer.log += _rows(done, noted).tobytes()
+            writer.log += rows_of(done, noted).tobytes()
+            add_tables(writer, self.m.launch_number, done)
         self.m.full |= self.quiet.full
         done.clear()
         noted.clear()
         self.events = 0
-
-
-def _rows(done: list[tuple[Template, At]], noted: list[int]) -> np.ndarray:
-    """The rows of replayed blocks, in their order."""
-    starts = np.cumsum([0, *(template.count for template, _ in done)])
-    rows = np.empty((starts[-1], len(COLUMNS)), np.int32)
-    are_open = np.zeros(starts[-1], bool)
-    for template in {id(t): t for t, _ in done}.values():
-        mine = [n for n, (other, _) in enumerate(done) if other is template]
-        where = starts[mine][:, None] + np.arange(template.count)
-        rows[where] = template.at([done[n][1] for n in mine])
-        are_open[where[:, template.open_rows]] = True
-    found = np.array(noted, np.int32).reshape(-1, len(NOTED))
-    open_rows = np.flatnonzero(are_open)
-    for number, column in enumerate(NOTED):
-        rows[open_rows, column] = found[:, number]
-    return rows
 
 
 def _entry(m: Step) -> int:

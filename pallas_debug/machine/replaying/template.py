@@ -7,6 +7,7 @@ accesses are *open*: block, object, region and payload are filled in by the repl
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,17 +80,6 @@ class Template:
             and (self.steps, self.buffers) == (other.steps, other.buffers)
             and (self.threads, self.choices) == (other.threads, other.choices)
         )
-
-    def add_tables(self, writer: Writer, launch: int, at: At) -> None:
-        """The side tables' rows of another block."""
-        _, step, first, _, block = at
-        for (kind, parent, device, index, instr), new in self.threads:
-            parent += first * new
-            writer.threads.append(
-                (kind, parent, device, -1, block, index, launch, instr)
-            )
-        for later, thread, new in self.choices:
-            writer.choices.append((launch, step + later, thread + first * new))
 
 
 def learned(
@@ -185,3 +175,38 @@ def _affine(rows: np.ndarray, open_rows: np.ndarray, at: At) -> np.ndarray | Non
     agents = (kinds == Kind.BLOCK) & (objects < 0) & (rows[:, AUX] >= first)
     shift(AUX, BY_THREAD, first, agents)
     return found
+
+
+def rows_of(done: Sequence[tuple[Template, At]], noted: Sequence[int]) -> np.ndarray:
+    """The rows of replayed blocks, in their order."""
+    found = np.frombuffer(array("i", noted), np.int32).reshape(-1, len(NOTED))
+    templates = {id(template): template for template, _ in done}
+    starts = np.cumsum([0, *(template.count for template, _ in done)])
+    opened = np.cumsum([0, *(len(template.open_rows) for template, _ in done)])
+    rows = np.empty((starts[-1], len(COLUMNS)), np.int32)
+    for number, template in templates.items():
+        mine = [n for n, (other, _) in enumerate(done) if id(other) == number]
+        block = template.at([done[n][1] for n in mine])
+        cells = opened[mine][:, None] + np.arange(len(template.open_rows))
+        for cell, column in enumerate(NOTED):
+            block[:, template.open_rows, column] = found[cells, cell]
+        if len(templates) == 1:
+            return block.reshape(-1, len(COLUMNS))
+        rows[starts[mine][:, None] + np.arange(template.count)] = block
+    return rows
+
+
+def add_tables(
+    writer: Writer, launch: int, done: Sequence[tuple[Template, At]]
+) -> None:
+    """The side tables' rows of replayed blocks, in their order."""
+    writer.threads += [
+        (kind, parent + first * new, device, -1, block, index, launch, instr)
+        for template, (_, _, first, _, block) in done
+        for (kind, parent, device, index, instr), new in template.threads
+    ]
+    writer.choices += [
+        (launch, step + later, thread + first * new)
+        for template, (_, step, first, _, _) in done
+        for later, thread, new in template.choices
+    ]

@@ -76,24 +76,24 @@ class PathSource(Source):
         self._shared: dict[Any, Plan] = {}
 
     def plan(self, access: ir.Access, operand: Callable[[ir.Operand], str]) -> Plan:
-        form = _form(access)
-        if form is None:
+        shape = form(access)
+        if shape is None:
             return super().plan(access, operand)
-        key = (operand(access.ref), form)
+        key = (operand(access.ref), shape)
         if key not in self._shared:
             self._shared[key] = super().plan(access, operand)
         return self._shared[key]
 
 
-def _form(access: ir.Access) -> Any:
+def form(access: ir.Access) -> Any:
     """What slices and integers leave of an access when the indices are taken out."""
-    form: list[Any] = []
+    found: list[Any] = []
     for step in access.steps:
         if not isinstance(step, ir.Index):
             return None
         for dim in step.dims:
             if isinstance(dim, ir.Gather) or getattr(dim, "size_operand", None):
                 return None
-            form.append((dim.size, dim.stride) if isinstance(dim, ir.Slice) else ())
-        form.append(len(form))
-    return tuple(form)
+            found.append((dim.size, dim.stride) if isinstance(dim, ir.Slice) else ())
+        found.append(len(found))
+    return tuple(found)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.machine import peers, start
 from pallas_debug.machine.rules.pallas_semaphores import element
 from pallas_debug.machine.rules.registry import rule
@@ -63,6 +64,13 @@ def try_cluster_cancel(
     thread_name: str,
 ) -> None:
     """The first thread of the first block along the axes asks, for all of them."""
+    if m.launch.mesh:
+        raise UnsupportedForm(
+            op=instr.op,
+            form="a launch on several devices, whose clusters begin together",
+            way="take the work of a device in a loop over its own part of the grid",
+            loc=m.kernel.loc_of(m.pc),
+        )
     blocks = peers.group(m, axes)
     is_first = thread_name not in axes or m.thread.notes["index"] == 0
     if is_first and blocks[0] is m.thread.block:

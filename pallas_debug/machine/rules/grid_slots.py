@@ -83,9 +83,14 @@ def box_text(dims: tuple, indices: Iterable[str]) -> str:
     """The box of a block as a Python expression."""
     given, origin, sizes = iter(indices), [], []
     for dim in dims:
-        scale = f" * {dim[1]}" if dim[0] == "blocked" else ""
-        shift = f" - {dim[2]}" if dim[0] == "element" else ""
-        origin.append(f"int({next(given)}){scale}{shift}, ")
+        origin.append(f"{first_text(dim, next(given))}, ")
         size = f"int({next(given)})" if dim[0] == "bounded" else 1
         sizes.append(f"{size if dim[0] in ('bounded', 'squeezed') else dim[1]}, ")
     return f"(({''.join(origin)}), ({''.join(sizes)}))"
+
+
+def first_text(dim: tuple, index: str) -> str:
+    """A block's first element in a dimension as a Python expression."""
+    scale = f" * {dim[1]}" if dim[0] == "blocked" else ""
+    shift = f" - {dim[2]}" if dim[0] == "element" else ""
+    return f"int({index}){scale}{shift}"

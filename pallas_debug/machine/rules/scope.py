@@ -45,9 +45,11 @@ def free(m: Step, *held: int, users: int) -> None:
 
 
 @rule("scope.alloc_shared")
-def alloc_shared(m: Step, *, decls: tuple[ir.Buffer, ...]) -> Any:
-    """New buffers in memory that all cores of a TPU share; the first allocates."""
-    thread, cores = m.thread, m.cluster(m.thread.block)
+def alloc_shared(
+    m: Step, *, decls: tuple[ir.Buffer, ...], axes: tuple[str, ...]
+) -> Any:
+    """New buffers in memory that a TPU's cores along `axes` share; the first allocates."""
+    thread, cores = m.thread, peers.group(m, axes)
     count = thread.counters.get(m.pc, 0)
     thread.counters[m.pc] = count + 1
     held = peers.shared(m, cores[0], (m.pc, count), decls, len(cores))[0]
@@ -55,9 +57,9 @@ def alloc_shared(m: Step, *, decls: tuple[ir.Buffer, ...]) -> Any:
 
 
 @rule("scope.free_shared")
-def free_shared(m: Step, *held: int) -> None:
+def free_shared(m: Step, *held: int, axes: tuple[str, ...]) -> None:
     """Ends the buffers when the last core leaves."""
-    for entry in reversed(m.cluster(m.thread.block)[0].shared.values()):
+    for entry in reversed(peers.group(m, axes)[0].shared.values()):
         if entry[0] == list(held):
             entry[1] -= 1
             if entry[1] > 0:

@@ -1,0 +1,127 @@
+"""Reads and writes in the function of a path, without the detour over a rule.
+
+The common case as lines: a box inside of a buffer that the path knows by its number. In
+all others, also when that is found out in a block, the rule itself is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pallas_debug import ir
+from pallas_debug.machine.replaying.effects import READS, WRITES
+from pallas_debug.machine.replaying.lines import NotReplayable
+from pallas_debug.machine.replaying.spots import Spots
+from pallas_debug.machine.replaying.values import ASKED, DATUM, UNKNOWN
+from pallas_debug.machine.rules import RULES
+
+
+class Accesses(Spots):
+    """The lines of ops that read and write values.
+
+    Attributes:
+      scalars: Names of operands that stay the same while the launch runs.
+    """
+
+    def __init__(
+        self,
+        kernel: ir.Kernel,
+        spawned: Sequence[tuple[int, int]],
+        windows: Mapping[int, tuple[int, ...]],
+        values: str,
+    ) -> None:
+        super().__init__(kernel, spawned, windows, values)
+        self.scalars = _unwritten_scalars(kernel)
+
+    def datum(self, thread: int, instr: ir.Instr) -> None:
+        """An op of `effects.DATA`."""
+        if self.r.level(thread, instr.operands()) == UNKNOWN:
+            raise NotReplayable
+        texts = self.r.texts(thread)
+        rule = RULES.get(instr.op)
+        call = self.source.call(instr, rule, texts)
+        if self._is_scalar(thread, instr):
+            target = self.source.target(instr.accesses[0], texts)
+            outs = self.r.define(thread, instr.outs, ASKED)
+            self.asked.append(f"{outs} = m.peek({target})")
+            self.noting(call)
+        elif self._is_plain(instr, thread) and instr.op in READS:
+            value = self.r.define(thread, instr.outs, DATUM)
+            self._read(instr.accesses[0], thread, value, call)
+        elif self._is_plain(instr, thread) and instr.op in WRITES:
+            self._write(instr, thread, call)
+        else:
+            for access in instr.accesses:
+                self.placed.setdefault(self.source.target(access, texts))
+            outs = self.r.define(thread, instr.outs, DATUM)
+            self.noting(f"{outs} = {call}" if outs else call)
+
+    def _is_plain(self, instr: ir.Instr, thread: int) -> bool:
+        params = instr.params
+        adds = params.get("add") or params.get("reduction") is not None
+        alone = len(instr.accesses) == 1 and not adds
+        return alone and self.is_box(instr.accesses[0], thread)
+
+    def _read(self, access: ir.Access, thread: int, value: str, call: str) -> None:
+        spot, data = self.spot(access, thread), self.r.name()
+        self.write_notes()
+        kept = f"    if type({value}) is Array: {value} = keep({value})"
+        payload = self.read_payload(value)
+        self.data += [
+            f"if {spot.inside}:",
+            f"    {data} = M[{spot.ref}].data",
+            f"    {value} = {data}[{spot.index}]",
+            f"    if {data}.flags.writeable and type({value}) is Array:",
+            f"        {value} = {value}.copy()",
+            *([kept] if self.values == "all" else []),
+            f"    note((bid, {spot.ref}, {spot.region}, {payload}))",
+            f"else: {value} = {call}",
+        ]
+
+    def _write(self, instr: ir.Instr, thread: int, call: str) -> None:
+        access, value = instr.accesses[0], self.r.value(thread, instr.ins[0]).text
+        spot, memory, kept = self.spot(access, thread), self.r.name(), value
+        self.write_notes()
+        fits = f"type({value}) is Array and {value}.shape == {spot.shape}"
+        lines = [f"{memory} = M[{spot.ref}]"]
+        if self.values != "none":
+            kept = self.r.name()
+            lines.append(f"{kept} = keep({value})")
+        store = [
+            f"if not {memory}.data.flags.writeable: {memory}.own()",
+            f"{memory}.data[{spot.index}] = {kept}",
+        ]
+        if spot.ref in self.arguments:  # which stay where they are
+            lines += store
+        else:
+            lines.append(f"if not {memory}.takes({kept}):")
+            lines += (f"    {line}" for line in store)
+        payload = self.written_payload(kept)
+        lines.append(f"note((bid, {spot.ref}, {spot.region}, {payload}))")
+        self.data.append(f"if {spot.inside} and {fits}:")
+        self.data += (f"    {line}" for line in lines)
+        self.data.append(f"else: {call}")
+
+    def _is_scalar(self, thread: int, instr: ir.Instr) -> bool:
+        """Whether this reads one element that stays the same while the launch runs."""
+        if instr.op != "state.get" or self.r.level(thread, instr.operands()) > ASKED:
+            return False
+        access = instr.accesses[0]
+        found = self.r.value(thread, access.ref)
+        single = [
+            isinstance(step, ir.Index) and all(isinstance(d, ir.At) for d in step.dims)
+            for step in access.steps
+        ]
+        return found.text in self.scalars and single == [True]
+
+
+def _unwritten_scalars(kernel: ir.Kernel) -> set[str]:
+    """Scalar operands that the tape does nothing with but read them."""
+    numbers = set(kernel.arguments[: kernel.num_scalars])
+    numbers -= {kernel.arguments[source] for source, _ in kernel.aliases}
+    for instr in kernel.tape:
+        others = [*instr.operands()]
+        if instr.op == "state.get":
+            del others[len(instr.ins)]  # the reference itself
+        numbers -= {o.number for o in others if isinstance(o, ir.Reg)}
+    return {f"R[{number}]" for number in numbers}
