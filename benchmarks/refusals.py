@@ -8,7 +8,7 @@ as foreseen with the same class and wording only.
 
     python benchmarks/refusals.py
     python benchmarks/refusals.py --sources pairs --misses
-    python benchmarks/refusals.py --markdown docs/reference/measured/refusals.md
+    python benchmarks/refusals.py --write  # the table of this version for the docs
 """
 
 import argparse
@@ -24,6 +24,7 @@ import refusal_kernels
 import tables
 
 HERE = pathlib.Path(__file__).resolve().parent
+MEASURED = HERE / "measured"
 GPU, TPU, PLAIN = "GPU interpret mode", "TPU interpret mode", "interpret=True"
 CUDA, TPU_LOWERING = "CUDA lowering", "TPU lowering"
 TARGETS = (GPU, TPU, PLAIN, CUDA, TPU_LOWERING)
@@ -50,7 +51,7 @@ def options() -> argparse.Namespace:
     add("--seconds", type=float, default=30.0, help="after which a kernel hangs")
     add("--jobs", type=int, default=2, help="processes at a time")
     add("--misses", action="store_true", help="name what was not foreseen")
-    add("--markdown", type=pathlib.Path, help="write the table here")
+    add("--write", action="store_true", help="keep the table for the documentation")
     add("--json", type=pathlib.Path, help="write all answers here")
     chosen = parser.parse_args()
     chosen.targets = chosen.targets.split(",")
@@ -178,13 +179,14 @@ def main() -> None:
                     f"{target}: {name}: {verdict}\n  {said[target]}\n  {answer}"
                 )
     lines = [HEAD, *([one, *count(verdicts[one])] for one in SHOWN if one in verdicts)]
-    text = f"JAX {version}, {len(names)} kernels\n\n{tables.grid(lines)}"
+    head = f"JAX {version}, {len(names)} kernels ({chosen.sources})"
+    text = f"{head}\n\n{tables.grid(lines)}"
     print(text)
     if chosen.misses:
         print("\n".join(["", *notes]))
-    if chosen.markdown:
-        chosen.markdown.parent.mkdir(parents=True, exist_ok=True)
-        chosen.markdown.write_text(text + "\n", encoding="utf-8")
+    if chosen.write:
+        MEASURED.mkdir(exist_ok=True)
+        (MEASURED / f"refusals-{version}.md").write_text(text + "\n", encoding="utf-8")
     if chosen.json:
         chosen.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 

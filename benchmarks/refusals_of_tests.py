@@ -1,6 +1,6 @@
 """A pytest plugin: what JAX's interpreter makes of each launch of a test, and we.
 
-Used by `refusals.py --jax-tests`. JAX runs the test as ever; a tap beside each lowering
+JAX runs the test as ever; a tap beside each lowering
 notes the launch, its operands and what was raised, and after the test the same launch is
 recorded here and judged. A line of JSON for each launch goes to `$REFUSALS_OUT`.
 """

@@ -12,6 +12,16 @@ from pallas_debug.trace import schema
 from pallas_debug.views import facts_schema
 
 NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+MEASURED = Path(__file__).resolve().parent.parent / "benchmarks" / "measured"
+MEASURED_HOW = (
+    "What was foreseen against what the installed JAX does, in processes of their own;",
+    "`python benchmarks/refusals.py` prints it. The kernels are pairs, one that something",
+    "refuses and a near twin that is taken, and the gallery, the cases, the tests of",
+    "refusals and the shipped kernels where the heading names them. For GPU interpret",
+    "mode the checks foresee without running JAX; for the other targets `portability`",
+    "asks JAX in its own way, and what is measured is whether that is what a user gets. A",
+    "refusal counts with the same class and wording only, a hang as a hang.",
+)
 FAMILIES = {
     "PD1": "Memory",
     "PD2": "Ordering: races, barriers, semaphores",
@@ -79,6 +89,9 @@ def _refusals() -> str:
         name = CHECKS.get(code).name
         since, until = (".".join(map(str, v)) if v else "" for v in (first, end))
         lines.append(f"| [{code}](checks.md) | {name} | {since} | {until} |")
+    lines += ["", "## Measured", "", *MEASURED_HOW]
+    for path in sorted(MEASURED.glob("refusals-*.md")):
+        lines += ["", path.read_text(encoding="utf-8").strip()]
     return "\n".join(lines) + "\n"
 
 

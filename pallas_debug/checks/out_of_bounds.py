@@ -133,16 +133,7 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
     if instr is not None and instr.op.startswith("window."):
         if all(_may_overhang(d, region, row.shape, instr) for d in faults):
             return None
-        causes = _causes(trace, seq)
-        said = "".join(f" (`{name}`{at} is {value})" for name, at, value in causes)
-        what = f"the index map of `{row.name}` gives the block {region.text}{said}: "
-        what += words
-        hint = "an index map counts blocks, not elements; keep it within the array"
-        if causes:
-            details["caused_by"] = causes
-            scalars = " and ".join(f"`{name}`{at}" for name, at, _ in causes)
-            hint = f"clamp what the index map makes of {scalars} to the array's blocks"
-        return Fault(what, Severity.ERROR, hint, details)
+        return _block(trace, seq, words, details)
     if thread.kind in COPIES and kind in COPY_VERBS:
         what = f"{COPY_VERBS[kind]} {target}: {words}"
         dropped = kind == Kind.READ and _is_dropped(
@@ -156,6 +147,22 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
     what = f"{VERBS[kind]} {target}: {words}"
     if kind == Kind.READ and _is_dropped(trace, seq, faults, region, row.shape):
         return Fault(what + harmless.SAID, Severity.WARNING, hint, details)
+    return Fault(what, Severity.ERROR, hint, details)
+
+
+def _block(trace: Trace, seq: int, words: str, details: dict[str, Any]) -> Fault:
+    """A block outside its array: the index map, and the scalars that it read."""
+    columns = trace.columns
+    name = trace.buffer_rows[int(columns.object[seq])].name
+    text = trace.region(int(columns.region[seq])).text
+    causes = _causes(trace, seq)
+    said = "".join(f" (`{scalar}`{at} is {value})" for scalar, at, value in causes)
+    what = f"the index map of `{name}` gives the block {text}{said}: {words}"
+    hint = "an index map counts blocks, not elements; keep it within the array"
+    if causes:
+        details["caused_by"] = causes
+        scalars = " and ".join(f"`{scalar}`{at}" for scalar, at, _ in causes)
+        hint = f"clamp what the index map makes of {scalars} to the array's blocks"
     return Fault(what, Severity.ERROR, hint, details)
 
 

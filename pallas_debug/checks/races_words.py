@@ -193,11 +193,13 @@ def _shared(trace: Trace, first: Event, second: Event) -> str:
     columns = trace.columns
     told = columns.of_thread(first.thread.number)
     told = told[np.isin(columns.kind[told], (Kind.SIGNAL, Kind.ARRIVE))][:1]
+    if not len(told):
+        return ""  # it signals nobody
     mine = columns.of_thread(second.thread.number)
     waits = mine[(columns.kind[mine] == Kind.WAIT) & (mine < second.seq)]
     at = columns.object[waits], columns.region[waits]
     same = (at[0] == columns.object[told]) & (at[1] == columns.region[told])
-    waits = waits[same] if len(told) else waits[:0]
+    waits = waits[same]
     if not len(waits) or waits[-1] < int(told[0]):
         return ""
     wait = trace.events[int(waits[-1])]

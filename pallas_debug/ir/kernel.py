@@ -156,7 +156,7 @@ class Launch:
     device: Mapping[str, int] = field(default_factory=lambda: EMPTY)
     chip: str = ""
 
-    @property
+    @cached_property
     def mesh(self) -> tuple[int, ...]:
         """Sizes of the device axes that it runs on together; empty for one device."""
         return mesh_of(self.axes, self.device)

@@ -102,7 +102,7 @@ class Lanes:
     def mapped(self, fn: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
         """A function of one lane's values as one of all lanes' values."""
         if self.mesh is None:
-            for name, size in reversed(self.axis_env.items()):
+            for name, size in reversed([*self.axis_env.items()]):
                 fn = jax.vmap(fn, axis_name=name, axis_size=size)
             return jax.jit(fn)
         lead = len(self.shape)
@@ -158,7 +158,9 @@ def run_shard_map(
     in_specs, out_specs = eqn.params["in_specs"], eqn.params["out_specs"]
     if not isinstance(mesh, Mesh):
         lanes = Lanes(axis_env=dict(mesh.shape))
-        blocks = [cut(x, spec, lanes) for x, spec in zip(operands, in_specs, strict=True)]
+        blocks = [
+            cut(x, spec, lanes) for x, spec in zip(operands, in_specs, strict=True)
+        ]
         outs = run_body(lanes, blocks)
         return [joined(x, spec, lanes) for x, spec in zip(outs, out_specs, strict=True)]
     plain = Mesh(mesh.devices, mesh.axis_names)  # explicit axes would be part of types

@@ -121,6 +121,7 @@ def cluster(m: Step) -> bool:
         blocks = tuple(
             _block(m, number, rank, device)
             for device in devices
+            if _is_chosen(m, number, device)
             for rank in range(size)
         )
     if len(blocks) > 1 or m.launch.mesh:
@@ -169,11 +170,18 @@ def claim(m: Step, *, queued: bool = False) -> int:
         else:
             return -1
         if m.chosen is None or any(
-            (device * total + number) * size + rank in m.chosen
-            for device in devices_of(m.launch)
-            for rank in range(size)
+            _is_chosen(m, number, device) for device in devices_of(m.launch)
         ):
             return number
+
+
+def _is_chosen(m: Step, cluster_number: int, device: int) -> bool:
+    """Whether any block of a device's cluster was asked for."""
+    if m.chosen is None:
+        return True
+    size = math.prod(m.kernel.grid.cluster)
+    first = (device * math.prod(m.launch.grid) + cluster_number) * size
+    return any(first + rank in m.chosen for rank in range(size))
 
 
 def _cores(m: Step) -> int:

@@ -104,6 +104,7 @@ def test_cell_keys_and_session_agree(notebook, tmp_path, record_property, reques
     record_property("screenshot", str(screenshot))
     _, outputs = shown(notebook, 4)
     assert any("srcdoc=" in str(out) for out in outputs)
+    notebook.locator("iframe").first.scroll_into_view_if_needed()  # it opens when seen
     frame = notebook.frame_locator("iframe").first
     frame.locator("[data-pd=now]").get_by_text("grid (0,)").wait_for()
     assert not notebook.outside

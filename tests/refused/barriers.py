@@ -3,6 +3,7 @@
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
+
 from refused.build import BARRIER, PAIR, SMEM, kernel
 
 

@@ -6,7 +6,8 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
-from refused.build import N, PAIR, ROW, WHOLE, X, call, copied, kernel
+
+from refused.build import PAIR, ROW, WHOLE, N, X, call, copied, kernel
 
 CONSTANT = jnp.arange(N, dtype=jnp.int32)
 

@@ -6,7 +6,8 @@ from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import triton as pltriton
-from refused.build import N, SMEM, call, copied, kernel
+
+from refused.build import SMEM, N, call, copied, kernel
 
 EIGHT = {
     "out": jax.ShapeDtypeStruct((8,), jnp.int32),

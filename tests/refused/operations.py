@@ -5,7 +5,8 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import triton as pltriton
-from refused.build import BARRIER, CLUSTER, N, SMEM, call, copied, kernel
+
+from refused.build import BARRIER, CLUSTER, SMEM, N, call, copied, kernel
 
 
 def out(**options):

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
-from refused.build import CLUSTER, N, PAIR, SMEM, WHOLE, call, copied, kernel
+
+from refused.build import CLUSTER, PAIR, SMEM, WHOLE, N, call, copied, kernel
 
 FLOATS = plgpu.SMEM((N,), jnp.float32)
 

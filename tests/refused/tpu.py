@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
+
 from refused.build import call
 
 X = jnp.arange(16 * 256, dtype=jnp.float32).reshape(16, 256)

@@ -5,9 +5,9 @@ import jax.numpy as jnp
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
-from refused.build import BARRIER, CLUSTER, GRID, N, SMEM, X, kernel
 
 from pallas_debug.jaxlink.versions import JAX
+from refused.build import BARRIER, CLUSTER, GRID, SMEM, N, X, kernel
 
 MATRIX = jnp.arange(2 * N, dtype=jnp.int32).reshape(2, N)
 TURNED = jax.ShapeDtypeStruct((N, 2), jnp.int32)

@@ -104,8 +104,16 @@ export function variables(model: Model, thread: number, cursor: number): Variabl
   return [...found.values()];
 }
 
-/** Least and largest finite number, and how many are NaN, infinite or unset. */
+const summaries = new WeakMap<Numbers, string>();
+
+/** Least and largest finite number, and how many are NaN, infinite or unset; the values do not change. */
 export function summary(values: Numbers, unset: Uint8Array | null, dtype: string): string {
+  const found = summaries.get(values) ?? summarized(values, unset, dtype);
+  summaries.set(values, found);
+  return found;
+}
+
+function summarized(values: Numbers, unset: Uint8Array | null, dtype: string): string {
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   let [nan, infinite, missing] = [0, 0, 0];
   for (let i = 0; i < values.length; i++) {
