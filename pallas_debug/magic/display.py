@@ -10,7 +10,7 @@ from typing import Any
 
 import pallas_debug
 from pallas_debug import views
-from pallas_debug.trace.showing import INSTEAD
+from pallas_debug.session.showing import show_instead
 
 
 class Static:
@@ -70,7 +70,7 @@ def showing_itself(trace: Any, shell: Any, **looks: Any) -> Any:
     """The trace, as the value of a cell: it then shows itself as `shown` has it."""
     made = shown(trace, shell, **looks)
     if made is not trace:
-        trace.caches[INSTEAD] = made
+        show_instead(trace, made)
     return trace
 
 

@@ -22,13 +22,21 @@ def judged(trace: Trace) -> Report:
     return kept[1]
 
 
+INSTEAD = "shown instead"  # among a trace's caches: what shows it, if that was chosen
+
+
+def show_instead(trace: Trace, made: Any) -> None:
+    """Lets another object show the trace wherever it shows itself in a notebook."""
+    trace.caches[INSTEAD] = made
+
+
 @showing.SHOWS.register(showing.TRACE)
 def trace_bundle(trace: Trace) -> Any:
     """What was chosen to show a trace, else its summary: text, HTML without a script."""
     from pallas_debug import views
 
-    if showing.INSTEAD in trace.caches:
-        return trace.caches[showing.INSTEAD]._repr_mimebundle_()
+    if INSTEAD in trace.caches:
+        return trace.caches[INSTEAD]._repr_mimebundle_()
     report = judged(trace)
     return {
         "text/plain": views.summary(trace, report),

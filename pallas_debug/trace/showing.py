@@ -15,7 +15,6 @@ from pallas_debug.registry import Registry
 Show = Callable[..., Any]
 SHOWS: Registry[Show] = Registry("display")
 TRACE, REPORT, PAGE, VIEWER = "trace", "report", "page", "viewer"
-INSTEAD = "shown instead"  # among a trace's caches: what shows it, if that was chosen
 
 
 def mimebundle(kind: str, value: Any) -> Any:

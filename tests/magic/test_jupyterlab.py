@@ -84,7 +84,7 @@ def test_cell_keys_and_session_agree(notebook, tmp_path, record_property, reques
     shown(notebook, 0)
     shown(notebook, 1)
     now = notebook.locator("[data-pd=now]").first
-    now.get_by_text("grid (0,)").wait_for()  # where the kernel begins
+    now.get_by_text("read x_ref[0:4]").wait_for()  # where the kernel begins
     notebook.locator(".pd-frame").first.focus()
     notebook.keyboard.press("Home")
     notebook.get_by_text("Before the first event").first.wait_for()
@@ -106,7 +106,7 @@ def test_cell_keys_and_session_agree(notebook, tmp_path, record_property, reques
     assert any("srcdoc=" in str(out) for out in outputs)
     notebook.locator("iframe").first.scroll_into_view_if_needed()  # it opens when seen
     frame = notebook.frame_locator("iframe").first
-    frame.locator("[data-pd=now]").get_by_text("grid (0,)").wait_for()
+    frame.locator("[data-pd=now]").get_by_text("read x_ref[0:4]").wait_for()
     assert not notebook.outside
     assert not notebook.failed
 
