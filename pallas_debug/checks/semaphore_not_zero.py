@@ -9,7 +9,8 @@ the kernel allocates. Units of copies that nobody waited for are PD221.
 
 Semaphores are shared hardware: the next kernel that uses this one starts with units that
 nobody gave it and runs ahead. JAX's interpreter reports a non-zero count at exit, and
-the device may stop.
+the device may stop. On a GPU they are memory that JAX zeroes before each launch, at the
+moment: there it is a warning.
 
 ## Example
 
@@ -34,7 +35,7 @@ import numpy as np
 
 from pallas_debug.checks import accesses, semaphores
 from pallas_debug.checks.check import check
-from pallas_debug.checks.finding import Finding
+from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace.trace import Trace
 
 
@@ -51,5 +52,12 @@ def semaphore_not_zero(trace: Trace) -> Iterator[Finding]:
             f"semaphore {one.name} ends with {one.units} {unit} left: {one.given} "
             f"signalled, {one.taken} waited for{accesses.times(trace, group)}",
             hint="wait for as many units as are signalled",
+            severity=_severity(trace, int(group[0])),
             details={"left": one.units, "given": one.given, "taken": one.taken},
         )
+
+
+def _severity(trace: Trace, event: int) -> Severity | None:
+    """A GPU kernel's semaphores are zeroed before each launch (JAX 0.10.2 to 0.12)."""
+    launch = trace.launches[int(trace.columns.launch[event])]
+    return Severity.WARNING if launch.backend == "mosaic_gpu" else None

@@ -24,4 +24,3 @@ def copied(values: np.ndarray) -> Any:
 def given(values: np.ndarray) -> Any:
     """The same; one that is read-only is given away, and nobody writes to it again."""
     return copied(values) if values.flags.writeable else jax.device_put(values)
-

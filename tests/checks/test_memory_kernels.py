@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import only
+from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
@@ -182,6 +183,48 @@ def test_copy_out_of_memory_that_the_next_scope_may_take():
     assert "before `two` gets its memory" in finding.message
     trace = pldb.trace(scoped(wait=True), x)
     assert not run_checks(trace, "PD1").findings
+    np.testing.assert_array_equal(trace.outputs, [np.arange(128), 2.0 * np.arange(128)])
+
+
+def shared_scopes(wait):
+    """One warpgroup copies out of the first scope, the other writes in the second."""
+
+    def body(x, o):
+        who = lax.axis_index("wg")
+
+        def first(one):
+            @pl.when(who == 0)
+            def _():
+                one[...] = x[...]
+                plgpu.commit_smem()
+                plgpu.copy_smem_to_gmem(one, o.at[0])
+
+        def second(two):
+            @pl.when(who == 1)
+            def _():
+                two[...] = x[...] * 2.0
+                plgpu.commit_smem()
+                plgpu.copy_smem_to_gmem(two, o.at[1])
+                plgpu.wait_smem_to_gmem(0)
+
+        pl.run_scoped(first, plgpu.SMEM((128,), F32), collective_axes="wg")
+        if wait:
+            plgpu.wait_smem_to_gmem(0)
+        pl.run_scoped(second, plgpu.SMEM((128,), F32), collective_axes="wg")
+
+    mesh = {"num_threads": 2, "thread_name": "wg"}
+    return plgpu.kernel(body, out_type=like(2, 128), **mesh)
+
+
+def test_warpgroups_meet_before_a_scope_may_take_memory_again():
+    x = numbers(128)
+    finding = only(
+        run_checks(pldb.trace(shared_scopes(wait=False), x), "PD107"), "PD107"
+    )
+    assert finding.severity is Severity.ERROR
+    trace = pldb.trace(shared_scopes(wait=True), x)
+    found = run_checks(trace, ("PD1", "PD2")).findings
+    assert {(one.code, one.severity) for one in found} == {("PD107", Severity.INFO)}
     np.testing.assert_array_equal(trace.outputs, [np.arange(128), 2.0 * np.arange(128)])
 
 

@@ -10,8 +10,8 @@ def report(b, **outcome):
     return run_checks(b.close(**outcome), select=SEMAPHORES)
 
 
-def units(signalled, waited, *, role="sync", **outcome):
-    b = TraceBuilder(backend="tpu")
+def units(signalled, waited, *, role="sync", backend="tpu", **outcome):
+    b = TraceBuilder(backend=backend)
     sem = b.semaphore("sem", 2, role=role)
     core = b.thread("core")
     core.signal(sem, 1, aux=signalled, line=4)
@@ -30,6 +30,8 @@ def test_units_left_at_the_end():
     # The caller's semaphores may carry units, and an unfinished launch says nothing.
     assert not units(3, 2, role="input").findings
     assert not units(3, 2, outcome="deadlock").findings
+    on_gpu = only(units(3, 2, backend="mosaic_gpu"), "PD220")
+    assert on_gpu.severity is Severity.WARNING
 
 
 def test_a_part_of_the_grid_does_not_have_to_be_balanced():

@@ -57,6 +57,11 @@ def _amount(lw: Lowering, action: inline.Action) -> int:
     return here // _unit(lw, action)
 
 
+def meet(lw: Lowering) -> None:
+    """All warpgroups of the block wait for each other, at barrier 0."""
+    _named_barrier(lw, inline.Action(kind="sync", text="bar.sync 0", number="0"), ())
+
+
 def _named_barrier(
     lw: Lowering, action: inline.Action, ins: Sequence[ir.Operand]
 ) -> None:

@@ -13,6 +13,9 @@ from pallas_debug import ir
 from pallas_debug.jaxlink import names as argument_names
 from pallas_debug.jaxlink import refs, versions
 from pallas_debug.jaxlink.lowering import Lowering, constant, is_ref, translate
+from pallas_debug.jaxlink.translate import gpu_inline
+
+LOOPS = ("scan", "while")
 
 
 @translate("pallas.program_id")
@@ -70,7 +73,10 @@ def run_scoped(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
     names = lw.scratch or debug_names(jaxpr)
     lw.scratch = []
     scope = "block" if collective or lw.grid.threads == 1 else "thread"
+    meets = collective and _may_reuse_memory(lw)
     before = lw.enter("scoped", "run_scoped")
+    if meets:
+        gpu_inline.meet(lw)
     decls = tuple(
         refs.declare(lw, names[i] or f"scratch{i}", v.aval, t, _scope(v.aval, scope))
         for i, (v, t) in enumerate(zip(jaxpr.invars, transforms, strict=True))
@@ -83,6 +89,24 @@ def run_scoped(lw: Lowering, eqn: Any, ins: list[ir.Operand]) -> Sequence[ir.Ope
     free()
     lw.scope = before
     return outs
+
+
+def _may_reuse_memory(lw: Lowering) -> bool:
+    """Whether memory of a scope that has ended may be taken by one that opens here.
+
+    The warpgroups of a block then meet first, as JAX's lowering has it, so that all have
+    left the scope before.
+    """
+    if lw.backend != "mosaic_gpu" or lw.grid.threads == 1:
+        return False
+    around, scope = set[int](), lw.scope
+    while scope >= 0:
+        around.add(scope)
+        scope = lw.scopes[scope].parent
+    return any(
+        one.kind in LOOPS if number in around else one.kind == "scoped"
+        for number, one in enumerate(lw.scopes)
+    )
 
 
 def allocated(
