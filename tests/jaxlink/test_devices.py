@@ -17,6 +17,7 @@ from laws.machine_laws import LAWS
 
 import pallas_debug as pldb
 from pallas_debug.gallery import gathering
+from pallas_debug.jaxlink import privates
 from pallas_debug.views import text
 
 ANY = pl.BlockSpec(memory_space=pl.ANY)
@@ -196,6 +197,7 @@ def jax_finds_races(build, x):
     except jax.errors.JaxRuntimeError as error:  # raised where it happens, since 0.12
         return "RACE DETECTED" in str(error)
     finally:
+        privates.runtime_tokens.clear()  # the error is not the next test's
         pltpu.reset_tpu_interpret_mode_state()
 
 
