@@ -65,7 +65,7 @@ def _reaches(instr: ir.Instr) -> bool:
 def _foreign_spaces(mapping: Any) -> Iterator[tuple[int, str]]:
     """Operands whose block names a memory that is none of a GPU's: number, name."""
     for number, block in enumerate(getattr(mapping, "block_mappings", ())):
-        space = getattr(block.block_aval, "memory_space", None)
+        space = getattr(block.transformed_block_aval, "memory_space", None)
         of_gpu = isinstance(space, privates.gpu_core.MemorySpace)
         if space is not None and not of_gpu and str(space).lower() != "default":
             yield number, repr(space)

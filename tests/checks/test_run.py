@@ -21,7 +21,7 @@ PLUMBING = {"__init__", "accesses", "check", "finding", "refusal", "run", "versi
 PLUMBING |= {"deadlock_graph", "races", "races_cells", "races_pairs", "races_words"}
 PLUMBING |= {"semaphores"}
 PLUMBING |= {"births", "odd", "origins", "paths", "stored", "tapeflow", "target"}
-PLUMBING |= {"suppression", "foreseen", "harmless"}
+PLUMBING |= {"suppression", "foreseen", "cut_short", "harmless"}
 
 
 def faulty():

@@ -14,7 +14,13 @@ from pallas_debug.jaxlink import targets
 from pallas_debug.jaxlink.versions import JAX
 
 MODE = targets.interpreters()[0]
-FOR_GPU = [name for name in PAIRS if not name.startswith(("tpu_", "triton_"))]
+# Before 0.11.2 a thread that waits for one that was refused does so for ever.
+HANGING = {"refused_while_another_waits"} if JAX < (0, 11, 2) else set()
+FOR_GPU = [
+    name
+    for name in PAIRS
+    if not name.startswith(("tpu_", "triton_")) and name not in HANGING
+]
 
 
 @pytest.fixture(autouse=True)
