@@ -8,6 +8,7 @@ fixture `pallas_debug` gives a test the recording itself. JAX is imported only t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ MARK = (
     "test's kernels and fail on findings; options are those of pallas_debug.Options"
 )
 SEVERITIES = ("error", "warning", "info")
+JUDGING = ("select", "ignore", "fail_on")
 
 
 def pytest_addoption(parser: Any) -> None:
@@ -85,9 +87,16 @@ def _judged(made: Any, judging: dict[str, Any], item: Any) -> Any:
 
 def _settings(item: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The marker's options of a recording, and those of judging it."""
+    import pallas_debug as pldb
+
     mark = item.get_closest_marker("pallas_debug")
     given = dict(mark.kwargs) if mark else {}
-    judging = {k: given.pop(k) for k in ("select", "ignore", "fail_on") if k in given}
+    judging = {k: given.pop(k) for k in JUDGING if k in given}
+    known = (*JUDGING, *(field.name for field in fields(pldb.Options)))
+    for name in given:
+        if name not in known:
+            accepted = ", ".join(known)
+            raise pytest.UsageError(f"pallas_debug({name}=…); accepted: {accepted}")
     return given, judging
 
 

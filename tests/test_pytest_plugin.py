@@ -103,9 +103,16 @@ def test_option_judges_every_test(pytest_run):
     assert "unset_accumulator.py" in text
 
 
-def test_wrong_severity_is_refused(pytest_run, tmp_path):
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ('fail_on="worse"', "fail_on='worse'"),
+        ('chp="h200"', "pallas_debug(chp=…); accepted: select, ignore, fail_on, chip"),
+    ],
+)
+def test_wrong_setting_is_refused(pytest_run, tmp_path, wrong, said):
     path = tmp_path / "test_kernels.py"
-    path.write_text(TESTS.replace('chip="h200"', 'fail_on="worse"'))
+    path.write_text(TESTS.replace('chip="h200"', wrong))
     ended, text = pytest_run("-k", "test_marked_ignored")
-    assert "fail_on='worse'" in text
+    assert said in text
     assert ended != {"test_marked_ignored": "PASSED"}

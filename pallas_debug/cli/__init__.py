@@ -73,8 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns its exit code."""
     style.make_legible(sys.stdout)
     style.make_legible(sys.stderr)
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        arguments, unknown = parser().parse_known_args(argv)
+        arguments, unknown = parser().parse_known_args(words or ["--help"])
     except SystemExit as stop:  # argparse has printed the help or the fault
         return int(stop.code or 0)
     if unknown:

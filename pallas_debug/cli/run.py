@@ -31,7 +31,9 @@ def run(arguments: argparse.Namespace) -> int:
     path = target.script_path(arguments.target)
     if path is None:
         raise errors.BadOption(
-            option="script", value=arguments.target, accepted="a Python file"
+            option="script",
+            value=arguments.target,
+            accepted="a Python file; a function of one is for `pallas-debug check`",
         )
     output.warn_of_ours(arguments)
     return recorded(lambda: script.run(path, arguments.words), arguments, summary=True)

@@ -96,11 +96,15 @@ class Comparison:
       differences: One entry for each output that is not.
       trace: The recording of the kernel.
       unfinished: Why the kernel did not end, or empty.
+      largest: The largest difference of any element, wrong or not.
+      allowed: What was allowed there, in the same unit.
     """
 
     differences: tuple[Difference, ...]
     trace: Trace
     unfinished: str = ""
+    largest: float = 0.0
+    allowed: float = 0.0
 
     def __bool__(self) -> bool:
         return not self.differences and not self.unfinished
@@ -109,7 +113,10 @@ class Comparison:
         if self.unfinished:
             return f"the kernel did not end: {self.unfinished}"
         if not self.differences:
-            return "every output is as the reference says"
+            said = "every output is as the reference says"
+            if self.largest:
+                said += f": at most {self.largest:.3g} away, {self.allowed:.3g} allowed"
+            return said
         return "\n".join(map(str, self.differences))
 
     __repr__ = __str__
@@ -159,14 +166,24 @@ def compare(
     if bad or recorded.outputs is None:
         why = f"{bad[0].kind}, {bad[0].message}" if bad else "it was stopped"
         return Comparison(differences=(), trace=recorded, unfinished=why)
+    away: list[tuple[float, float]] = [(0.0, 0.0)]
     return Comparison(
-        differences=tuple(_differences(recorded, expected, tolerance)), trace=recorded
+        differences=tuple(_differences(recorded, expected, tolerance, away)),
+        trace=recorded,
+        largest=max(away)[0],
+        allowed=max(away)[1],
     )
 
 
 def _differences(
-    trace: Trace, expected: Any, tolerance: float | None
+    trace: Trace,
+    expected: Any,
+    tolerance: float | None,
+    away: list[tuple[float, float]],
 ) -> Iterator[Difference]:
+    """One for each output that is wrong; `away` gets the largest of each, and what is
+    allowed there.
+    """
     from pallas_debug.jaxlink.results import leaves
 
     got, wanted = leaves(trace.outputs), leaves(expected)
@@ -189,6 +206,10 @@ def _differences(
         wrong, error = disagreement(
             array, want, relative=allowed, absolute=allowed * scale
         )
+        if error.size:
+            at = int(np.nanargmax(np.nan_to_num(error, nan=np.inf)))
+            bound = allowed * (scale + abs(want.reshape(-1)[at]))
+            away.append((float(error.reshape(-1)[at]), float(bound)))
         if wrong.any():
             yield _difference(trace, path, (array, want), (wrong, error, allowed))
 

@@ -59,6 +59,15 @@ def test_equal_outputs_are_true_under_jit_too():
     assert len(found.trace) > 0
 
 
+def test_what_agrees_says_how_far_it_is_away():
+    found = pldb.compare(blocked(-1), X * 2 + 1e-3, X, tolerance=1e-2)
+    assert found
+    assert found.largest == pytest.approx(1e-3, rel=0.3)
+    assert found.largest < found.allowed
+    assert "at most 0.00" in str(found)
+    assert "allowed" in str(found)
+
+
 def test_every_wrong_block_is_counted():
     def halves(x):
         return x.at[8:24].set(0.0) * 2
