@@ -204,7 +204,7 @@ def _notebooks() -> str:
         "# Notebooks",
         "",
         "Each teaches one idea on a real fault and ends in your own kernel. Open them in",
-        "Jupyter with `pip install 'pallas-debug[notebook]'`, or in a browser, with nothing",
+        "Jupyter with `pip install '.[notebook]'`, or in a browser, with nothing",
         "installed, [through Binder](../howto/binder.md).",
     ]
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
