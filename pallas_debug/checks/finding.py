@@ -92,11 +92,13 @@ class Report:
       findings: The verdicts.
       suppressed: Verdicts of checks that were to be ignored.
       checks: Codes of the checks that ran.
+      witnesses: Names of the threads that the findings name first, by number.
     """
 
     findings: tuple[Finding, ...] = ()
     suppressed: tuple[Finding, ...] = ()
     checks: tuple[str, ...] = ()
+    witnesses: Mapping[int, str] = field(default_factory=dict[int, str], compare=False)
 
     @property
     def errors(self) -> tuple[Finding, ...]:

@@ -15,7 +15,8 @@ Ctrl-C while a cell records: what was recorded until then is kept.
 
 ## Use instead
 
-Smaller shapes, or `blocks=` to run only the grid points that matter.
+Smaller shapes, or `blocks=` to run only the grid points that matter. Of a loop that never
+ends, look at the condition.
 """
 
 from __future__ import annotations

@@ -38,7 +38,13 @@ def run_checks(
         for one in _run(CHECKS.get(code), trace):
             silenced = code in unwanted or is_commented(one)
             (suppressed if silenced else findings).append(one)
-    return Report(findings=tuple(findings), suppressed=tuple(suppressed), checks=wanted)
+    first = {one.threads[0] for one in (*findings, *suppressed) if one.threads}
+    return Report(
+        findings=tuple(findings),
+        suppressed=tuple(suppressed),
+        checks=wanted,
+        witnesses={number: trace.threads[number].name for number in sorted(first)},
+    )
 
 
 def _codes(words: str | Iterable[str], option: str) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ pldb.trace(fn, x, options=pldb.Options(max_events=1000))
 ## Use instead
 
 A higher `max_events` or `max_seconds`, smaller shapes, or `blocks=` to run only the grid
-points that matter.
+points that matter. No limit is high enough for a loop that never ends: look at its
+condition.
 """
 
 from __future__ import annotations

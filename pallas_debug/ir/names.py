@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from pallas_debug.ir import assignments
-from pallas_debug.ir.flow import reachable
+from pallas_debug.ir.flow import agent_entries, reachable
 from pallas_debug.ir.kernel import Kernel
 from pallas_debug.ir.listing import result_names
 from pallas_debug.ir.loc import Loc
@@ -30,7 +30,7 @@ class Binding:
 
     Attributes:
       name: As the user wrote it; `carry[1]` for a part without a name.
-      register: Of the kernel's own threads, not of agents.
+      register: Of the kernel's own threads; of an agent, if it was handed to one.
       instr: What sets it; -1 for an argument.
       function: Where the name belongs; empty for references.
       within, beyond: A scope that the thread must be in, or must have left; -1: any.
@@ -72,6 +72,26 @@ def bindings(kernel: Kernel) -> tuple[Binding, ...]:
         if position not in heads:
             found += _results(kernel, position, places)
     return tuple(sorted(found, key=lambda one: one.instr))
+
+
+def handed(kernel: Kernel) -> dict[int, tuple[Binding, ...]]:
+    """For each instruction of agents and warps the references they were started with.
+
+    They have registers of their own: the kernel's names do not belong to them.
+    """
+    known = {one.register: one.name for one in bindings(kernel) if one.is_ref}
+    found: dict[int, tuple[Binding, ...]] = {}
+    for entry, starter in agent_entries(kernel.tape).items():
+        slots = starter.params.get("slots", range(len(starter.ins)))
+        given = tuple(
+            Binding(name=known[one.number], register=slot, instr=-1, is_ref=True)
+            for slot, one in zip(slots, starter.ins, strict=True)
+            if isinstance(one, Reg) and one.number in known
+        )
+        if "slots" in starter.params:  # a warp: numbered with the kernel's
+            known |= {one.register: one.name for one in given}
+        found |= dict.fromkeys(reachable(kernel.tape, entry), given)
+    return found
 
 
 class _Place:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
@@ -22,6 +22,7 @@ from pallas_debug.session.variables import contents, known_names, placed, visibl
 from pallas_debug.trace import Trace
 
 ACCEPTED = "a Python expression over variables, such as `acc.max() > 3`"
+NOTHING_HERE = "`block`, `event`, `thread` or `value`; no variable has a value here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,12 +58,21 @@ def expression(text: str) -> Expression:
     return Expression(text=text, code=code, names=frozenset(names))
 
 
-def refuse_unknown(trace: Trace, one: Expression, option: str = "when") -> None:
-    """Raises for a name that no kernel of the trace has."""
+def refuse_unknown(
+    trace: Trace,
+    one: Expression,
+    option: str = "when",
+    here: Callable[[], Iterable[str]] | None = None,
+) -> None:
+    """Raises for a name that no kernel of the trace has.
+
+    With `here`, which names what has a value at one place, only that is offered.
+    """
     kernels = {id(launch.kernel): launch.kernel for launch in trace.launches}
     known = {name for kernel in kernels.values() for name in known_names(kernel)}
     for name in sorted(one.names - known - set(facts(trace, 0) if len(trace) else ())):
-        raise errors.BadOption(option=option, value=name, accepted=tuple(sorted(known)))
+        offered = tuple(sorted(known if here is None else here())) or NOTHING_HERE
+        raise errors.BadOption(option=option, value=name, accepted=offered)
 
 
 def facts(trace: Trace, event: int) -> dict[str, Any]:

@@ -161,14 +161,14 @@ def threads(trace: Trace, cursor: int, focus: Focus) -> Iterator[str]:
 
 
 def position(trace: Trace, cursor: int) -> str:
-    """`event 41 of 2,963: write acc[0:64] by warpgroup 0 at kernel.py:41`."""
+    """`event #41 of #2,962: write acc[0:64] by warpgroup 0 at kernel.py:41`."""
     if not cursor:
         return f"before the first of {len(trace):,} events"
     row = trace[cursor - 1]
     place = f" at {row.place}" if row.place else ""
     end = "; this is the last event" if cursor == len(trace) else ""
     return (
-        f"event {row.seq:,} of {len(trace):,}: {row.what} by {row.thread.name}"
+        f"event #{row.seq:,} of #{len(trace) - 1:,}: {row.what} by {row.thread.name}"
         f"{place}{end}"
     )
 

@@ -63,13 +63,14 @@ class Looking(Stopping):
     ) -> Any:
         """The value of a Python expression over the variables here."""
         one = conditions.expression(expression)
-        conditions.refuse_unknown(self.trace, one, "expression")
         at = self.cursor if at is None else at
         if not at:
             accepted = "it after the first step"
             raise errors.BadOption(
                 option="expression", value=expression, accepted=accepted
             )
+        here = lambda: self.variables(thread, at)
+        conditions.refuse_unknown(self.trace, one, "expression", here)
         known = self.variables(thread, at) if one.names else {}
         return conditions.evaluate(self.trace, one, known, at - 1)
 

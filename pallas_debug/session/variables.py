@@ -16,7 +16,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.ir.coordinates import coordinates
-from pallas_debug.ir.names import Binding, bindings
+from pallas_debug.ir.names import Binding, bindings, handed
 from pallas_debug.machine.memory import Window
 from pallas_debug.session.held import all_recorded, held, read
 from pallas_debug.session.navigation import last_event
@@ -26,6 +26,7 @@ from pallas_debug.trace import Trace, dtypes, fold
 from pallas_debug.trace.query import about_a_buffer
 
 named = lru_cache(maxsize=32)(bindings)
+started = lru_cache(maxsize=32)(handed)
 
 SHOWN = 16  # elements of an array that are all shown
 LARGE = 1 << 20  # elements of memory that nobody looks at unasked
@@ -186,7 +187,7 @@ def visible(kernel: ir.Kernel, moment: Moment) -> dict[str, Binding]:
     loc = kernel.loc_of(moment.pc)
     function = loc.function if loc else ""
     best: dict[str, tuple[Any, Binding]] = {}
-    for one in named(kernel):
+    for one in started(kernel).get(moment.pc, named(kernel)):
         if one.register not in moment.registers or not _in_reach(kernel, one, instr):
             continue
         rank = (one.function == function, one.instr <= moment.pc, one.instr)

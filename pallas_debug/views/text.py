@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -172,12 +172,13 @@ def _numbered(loc: Any) -> Iterator[str]:
         yield f"    {number:>5} | {line}"
 
 
-def _witness(one: Any, trace: Trace | None) -> str:
+def _witness(one: Any, trace: Trace | None, names: Mapping[int, str]) -> str:
     """Who was seen to do it, and when: the first occurrence, and how many more."""
     said: list[str] = []
     if one.threads:
         first = one.threads[0]
-        said.append(f"by {trace.threads[first].name if trace else f'thread {first}'}")
+        plain = trace.threads[first].name if trace else f"thread {first}"
+        said.append(f"by {names.get(first, plain)}")
         if len(one.threads) > 1:
             said[0] += f" and {len(one.threads) - 1:,} more"
     if one.events:
@@ -187,12 +188,14 @@ def _witness(one: Any, trace: Trace | None) -> str:
     return ", ".join(said)
 
 
-def finding(one: Any, trace: Trace | None = None) -> str:
+def finding(
+    one: Any, trace: Trace | None = None, names: Mapping[int, str] | None = None
+) -> str:
     """One finding: what, where with the source, who, and the way out."""
     lines = [f"{mark(one)} {one.severity} {one.code} {one.name}: {one.message}"]
     if one.loc:
         lines += [f"    {place(one.loc)}", *_numbered(one.loc)]
-    if witness := _witness(one, trace):
+    if witness := _witness(one, trace, names or {}):
         lines.append(f"    {witness}")
     if one.hint:
         lines.append(f"    try: {one.hint}")
@@ -239,7 +242,7 @@ def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
     Args:
       report: What the checks say.
       family: Codes that begin so only, e.g. `"PD3"`.
-      trace: Names the threads, where it is given.
+      trace: What it judges, where it is at hand: whether a refused launch ran.
     """
     found = [one for one in report.findings if one.code.startswith(family)]
     aside = len(getattr(report, "suppressed", ()))
@@ -247,7 +250,8 @@ def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
     if not found:
         return f"no findings{f' of {family}xx' if family else ''}{also}"
     blocks = [f"findings: {tally(found)}{also}"]
-    blocks += [finding(one, trace) for one in found[:MOST_FINDINGS]]
+    names = report.witnesses
+    blocks += [finding(one, trace, names) for one in found[:MOST_FINDINGS]]
     if len(found) > MOST_FINDINGS:
         hidden = len(found) - MOST_FINDINGS
         blocks.append(f"… and {hidden} more; report.findings has them all")

@@ -1,10 +1,13 @@
 """PD902 and PD903 point at the loop that a kernel did not leave, if there is one."""
 
+import dataclasses
+
 import pytest
 from helpers import TraceBuilder, only
 
 from pallas_debug import ir
 from pallas_debug.checks import run_checks
+from pallas_debug.checks.cut_short import silent_loop
 
 KERNEL, OUTER, INNER, CALL = range(4)
 SCOPES = (
@@ -91,3 +94,26 @@ def test_straight_code_is_no_loop():
     for line in range(100, 160):
         t.print("a", line=line, scope=OUTER)
     assert "this loop" not in cut(b).message
+
+
+def silent(loops):
+    """A tape of loops without events, after one that has an event."""
+    instrs = [ir.Instr(op="state.get", loc=0, scope=OUTER, sync=True)]
+    instrs.append(ir.Instr(op="ir.jump", loc=0, scope=OUTER, targets=(0,)))
+    for scope in loops:
+        top = len(instrs)
+        instrs.append(ir.Instr(op="lax.add", loc=1, scope=scope))
+        instrs.append(ir.Instr(op="ir.jump", loc=1, scope=scope, targets=(top,)))
+    locs = tuple(ir.Loc(file="k.py", line=n, function="f", text="") for n in (10, 20))
+    return ir.Kernel(
+        name="k", backend="generic", tape=tuple(instrs), locs=locs, scopes=SCOPES
+    )
+
+
+def test_a_loop_without_events_is_named_if_it_is_the_only_one():
+    assert silent_loop(silent([])) is None
+    assert silent_loop(silent([INNER])).line == 20
+    assert silent_loop(silent([INNER, OUTER])).line == 10  # the inner is in it
+    other = ir.Scope(kind="while", name="while", parent=KERNEL, loc=0)
+    two = dataclasses.replace(silent([INNER, len(SCOPES)]), scopes=(*SCOPES, other))
+    assert silent_loop(two) is None

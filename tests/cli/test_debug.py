@@ -264,8 +264,8 @@ def test_commands_of_the_command_line_come_first(script, monkeypatch, capsys):
         monkeypatch, capsys, "p\n", "-c", "step 4", "--command", "where", script
     )
     assert code == 0
-    assert "event 3 of" in out
-    assert "event 2 of" in out
+    assert "event #3 of" in out
+    assert "event #2 of" in out
 
 
 def test_exit_codes(script, tmp_path, monkeypatch, capsys):
@@ -289,7 +289,7 @@ def test_exit_codes(script, tmp_path, monkeypatch, capsys):
 def test_piped_end_of_input_ends_the_prompt(script):
     done = started("step\n\n", script)
     assert done.returncode == 0
-    assert "event 1 of" in done.stdout
+    assert "event #1 of" in done.stdout
     assert not done.stderr
 
 
@@ -299,9 +299,9 @@ def test_letters_with_words_are_those_of_pdb(prompt):
     assert prompt.tell("p 1 + 1") == "2\n"
     assert prompt.tell("l 2") == prompt.tell("list 2")
     assert "beginning" in prompt.tell("rc")
-    assert "event 2 of" in prompt.tell("step 3")
-    assert "event 1 of" in prompt.tell("p")
-    assert "event 0 of" in prompt.tell("p 1")
+    assert "event #2 of" in prompt.tell("step 3")
+    assert "event #1 of" in prompt.tell("p")
+    assert "event #0 of" in prompt.tell("p 1")
     assert "break" in prompt.tell("break")
 
 

@@ -70,7 +70,7 @@ def left(child):
 
 def test_tab_completes_commands_and_what_follows_them(opened):
     child = opened(NO_COLOR="1")
-    assert "event 0 of" in said(child, f"ste{TAB}")
+    assert "event #0 of" in said(child, f"ste{TAB}")
     assert "beginning" in said(child, f"reverse-c{TAB}")
     assert "breakpoint 1" in said(child, f'break kind="write", bu{TAB}"ti{TAB}')
     assert 'buffer="tile"' in said(child, "breakpoints")
@@ -80,11 +80,11 @@ def test_tab_completes_commands_and_what_follows_them(opened):
 def test_arrow_brings_back_lines_of_this_and_of_the_last_session(opened, tmp_path):
     child = opened()
     said(child, "step 3")
-    assert "event 5 of" in said(child, UP)
+    assert "event #5 of" in said(child, UP)
     assert left(child) == 0
     assert (tmp_path / "pallas_debug" / "history").read_text().endswith("quit\n")
     again = opened()
-    assert "event 2 of" in said(again, f"{UP}{UP}")
+    assert "event #2 of" in said(again, f"{UP}{UP}")
     assert left(again) == 0
 
 
@@ -93,7 +93,7 @@ def test_interrupt_leaves_the_prompt_open(opened):
     child.send(f"step{INTERRUPT}")
     child.expect("`quit` leaves")
     child.expect(PROMPT)
-    assert "event 0 of" in said(child, "step")
+    assert "event #0 of" in said(child, "step")
     assert left(child) == 0
 
 
@@ -105,5 +105,5 @@ def test_refusal_is_red_and_does_not_count_where_a_person_sees_it(opened):
 
 def test_home_that_cannot_be_written_to_keeps_nothing_and_fails_nothing(opened):
     child = opened(XDG_STATE_HOME="/proc/no")
-    assert "event 0 of" in said(child, "step")
+    assert "event #0 of" in said(child, "step")
     assert left(child) == 0

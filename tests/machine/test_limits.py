@@ -24,6 +24,14 @@ def endless():
     return t
 
 
+def silent():
+    """A loop that records nothing."""
+    t = Tape()
+    t.pure(lambda: (), results=0)
+    t.emit("ir.jump", targets=(0,))
+    return t
+
+
 def many_blocks(body, count=2000):
     """Blocks of one segment each: no thread is ever long enough to be asked inside."""
     t = Tape(grid=(count,))
@@ -63,7 +71,9 @@ def test_max_events_counts_each_launch():
     assert all(50 <= length <= 52 for length in lengths)
 
 
-@pytest.mark.parametrize("make", [endless, lambda: many_blocks(lambda: (), 10**9)])
+@pytest.mark.parametrize(
+    "make", [endless, silent, lambda: many_blocks(lambda: (), 10**9)]
+)
 def test_max_seconds_ends_any_kernel(make):
     run = make().run(max_seconds=0.05)
     assert run.record.outcome.kind == "truncated"
@@ -156,6 +166,20 @@ def test_interrupt_in_the_middle_of_a_thread():
     # The segment in which it came is whole.
     assert run.results()[0] == 9
     assert len(close(run.writer).events.where(kind="write")) == 10
+
+
+def test_interrupt_in_a_loop_without_events():
+    press = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+
+    def progress(done, total):
+        if press.ident is None:
+            press.start()
+
+    # The limit is for a machine that does not see the signal.
+    run = silent().run(progress=progress, max_seconds=60)
+    assert run.record.outcome.kind == "interrupted"
+    assert run.record.steps > 1000
+    assert run.writer.events < 10
 
 
 def test_interrupt_in_the_last_segment_reaches_the_caller():

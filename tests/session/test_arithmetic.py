@@ -1,5 +1,10 @@
 """What pure instructions computed: where it is noted, and when nothing is."""
 
+import os
+import signal
+import threading
+import time
+
 import jax
 import jax.numpy as jnp
 import pytest
@@ -107,3 +112,55 @@ def test_large_launches_and_files_are_not_executed_again(monkeypatch):
     assert not noted(loads(dumps(trace))).launches
     monkeypatch.setattr(observers, "MOST_EVENTS", 8)
     assert not noted(trace).launches
+
+
+def endless(x_ref, o_ref):
+    o_ref[0] = jax.lax.while_loop(lambda c: c > 0, lambda c: c * 0 + 1, x_ref[0])
+
+
+def record_endless(options, made):
+    with pldb.recording(options=options) as recording:
+        made.append(recording)
+        pl.pallas_call(endless, out_shape=like(8))(jnp.ones(8))
+
+
+def test_a_loop_without_events_that_was_stopped_is_stopped_there_again():
+    press = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+
+    def progress(done, total):
+        if press.ident is None:
+            press.start()
+
+    made = []
+    with pytest.raises(KeyboardInterrupt):
+        record_endless(pldb.Options(progress=progress), made)
+    trace = made[0].trace
+    assert trace.launches[0].outcome.kind == "interrupted"
+    assert_ends(trace, "PD903")
+
+
+def test_a_loop_without_events_ends_with_the_clock():
+    call = pl.pallas_call(endless, out_shape=like(8))
+    options = pldb.Options(max_seconds=0.2)
+    trace = pldb.trace(call, jnp.ones(8), options=options)
+    assert trace.launches[0].outcome.message == "max_seconds=0.2 reached"
+    assert_ends(trace, "PD902")
+
+
+def assert_ends(trace, code):
+    """The checks end, and name the loop."""
+    start = time.monotonic()
+    (finding,) = [one for one in pldb.check(trace).findings if one.code == code]
+    assert time.monotonic() - start < 30
+    assert "while_loop" in finding.loc.text
+    assert "made no event; they went round this loop" in finding.message
+
+
+@pytest.mark.parametrize("most", [9, 30])
+def test_a_cut_launch_is_noted_up_to_where_it_was_cut(most):
+    options = pldb.Options(max_events=most)
+    trace = pldb.trace(root(16), jnp.ones((128, 128)), options=options)
+    assert trace.launches[0].outcome.kind == "truncated"
+    found = noted(trace, options)
+    assert found.launches == {0}
+    assert [one.op for one in found.oddities] == ["lax.sqrt"]

@@ -42,6 +42,14 @@ def test_report_shows_its_findings():
     assert "\n" not in repr(report)
 
 
+def test_report_names_threads_as_the_summary_of_its_trace_does():
+    trace, report = judged()
+    said = [line for line in views.findings(report).splitlines() if "  by " in line]
+    assert said
+    assert set(said) <= set(views.findings(report, trace=trace).splitlines())
+    assert all("by warpgroup 0 of block (0,)" in line for line in said)
+
+
 def test_report_is_made_once_until_a_check_is_added():
     trace, report = judged()
     assert showing.judged(trace) is showing.judged(trace) == report

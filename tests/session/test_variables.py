@@ -1,7 +1,13 @@
 """Variables at events: the values that the user's Python has there."""
 
+import re
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
 from session import jax_kernels
 from session.jax_kernels import rows
 
@@ -208,3 +214,74 @@ def test_a_watched_change_is_seen_without_recorded_values():
     stop = session.continue_()
     assert "write o_ref" in str(stop)
     assert session.evaluate("o_ref[1, 0]") == rows()[:2, 0].sum()
+
+
+@pytest.fixture(scope="module")
+def copied():
+    return pldb.trace(jax_kernels.copies, rows(2, 4))
+
+
+def test_an_asynchronous_copy_shows_the_references_it_was_started_with(copied):
+    session = Session(copied)
+    events = session.find(kind=("read", "write"), thread="dma")
+    assert len(events)
+    for event in events:
+        session.jump(int(event))
+        row = copied[int(event)]
+        refs = {n: v for n, v in session.locals.variables.items() if v.buffer >= 0}
+        known = {n: copied.buffer_rows[v.buffer].name for n, v in refs.items()}
+        assert set(known) <= {"x_ref", "scratch", "sems"}
+        assert all(name == owner for name, owner in known.items())
+        assert set(session.locals) == set(refs)
+        assert copied.buffer_rows[row.column("object")].name in {*known, "x_ref"}
+
+
+@pytest.mark.parametrize("kernel", ["copies", "running_sum"])
+def test_an_unknown_name_is_answered_with_those_that_have_a_value_here(kernel):
+    session = pldb.debug(getattr(jax_kernels, kernel), rows(2, 4))
+    refusals: set[frozenset[str]] = set()
+    for event in range(len(session.trace)):
+        session.jump(event)
+        with pytest.raises(errors.BadOption, match="nonsense") as caught:
+            session.evaluate("nonsense + 1")
+        offered = caught.value.data["choices"]
+        here = frozenset(session.locals) or {"block", "event", "thread", "value"}
+        assert set(re.findall(r"`(\w+)`", offered)) == here
+        assert ("no variable has" in offered) == (not session.locals)
+        refusals.add(frozenset(here))
+    assert len(refusals) > 1
+
+
+def staged_by_a_warp(x):
+    """One warp starts the copy that its warpgroup waits for."""
+
+    def body(x, o, staged, full):
+        @plgpu.warp_map
+        def _(warp):
+            @pl.when(warp == 0)
+            def _():
+                plgpu.copy_gmem_to_smem(x, staged, full)
+
+        plgpu.barrier_wait(full)
+        o[...] = staged[...] + 1
+
+    return plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct(x.shape, jnp.float32),
+        scratch_types=[plgpu.SMEM(x.shape, jnp.float32), plgpu.Barrier()],
+    )(x)
+
+
+def test_warps_and_their_copies_have_the_names_of_what_they_were_given():
+    session = pldb.debug(staged_by_a_warp, np.arange(128, dtype=np.float32))
+    seen: dict[str, set[str]] = {"warp": set(), "tma": set()}
+    for event in range(len(session.trace)):
+        session.jump(event)
+        found = session.locals.variables
+        for name, one in found.items():
+            if one.buffer >= 0:
+                assert session.trace.buffer_rows[one.buffer].name == name
+        seen.setdefault(session.trace[event].thread.kind, set()).update(found)
+    assert seen["tma"] == {"x", "staged", "full"}
+    assert seen["warp"] == {"x", "staged", "full"}
+    assert seen["warpgroup"] > seen["warp"]

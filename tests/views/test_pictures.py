@@ -16,7 +16,7 @@ from pallas_debug.checks import Report
 from pallas_debug.machine import Options, run
 from pallas_debug.trace import Writer, close, fold
 from pallas_debug.views import plot
-from pallas_debug.views.plot import moment, states
+from pallas_debug.views.plot import cells, moment, states
 
 BEGINS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF", ".gif": b"GIF89a"}
 
@@ -73,7 +73,7 @@ def test_overview_shows_blocks_contents_threads_and_the_moment(recorded):
     figure = plot.overview(recorded, at=at)
     grid, memory, threads = (part for part in figure.axes if part.get_title(loc="left"))
     title = figure.get_suptitle()
-    assert f"{at:,} of {len(recorded):,} events" in title
+    assert f"event #{at - 1:,} of #{len(recorded) - 1:,}" in title
     assert repr(recorded[at - 1]) in title
     assert "blocks" in grid.get_title(loc="left")
     colors = [to_hex(color) for color in grid.collections[0].get_facecolor()]
@@ -90,7 +90,7 @@ def test_overview_opens_at_the_first_error_with_its_letter():
     trace = waiting()
     report = checks.run_checks(trace, select=["PD101"])
     figure = plot.overview(trace, report=report)
-    assert figure.get_suptitle().startswith("kernel: 3 of 5 events")
+    assert figure.get_suptitle().startswith("kernel: event #2 of #4")
     grid = figure.axes[0]
     assert [(t.get_text(), t.get_position()) for t in grid.texts] == [("x", (1, 0))]
     figure.canvas.draw()
@@ -133,6 +133,49 @@ def test_gif_has_as_many_frames_as_asked_for_and_they_differ(recorded):
         assert one.shape == two.shape
         assert (one != two).any()
     assert (found[0][0, 0] == 255).all()
+
+
+def test_frames_count_what_is_unset_at_their_moment(monkeypatch):
+    b = TraceBuilder(grid=(1,))
+    out = b.buffer("out", (8, 4))
+    one = b.thread(block=0, index=0)
+    for row in range(8):
+        one.write(out, [(row, 1), (0, 4)], value=np.ones((1, 4), np.float32))
+    kept, said, boxes = cells.recount, [], []
+
+    def recount(legend, named, counts):
+        kept(legend, named, counts)
+        said.append([text.get_text() for text in legend.get_texts()])
+        boxes.append([round(end) for end in legend.get_window_extent().extents])
+
+    monkeypatch.setattr(cells, "recount", recount)
+    data = plot.animation(b.close(), buffer="out")
+    assert said == [[f"unset ({n})"] for n in range(28, -1, -4)]
+    left, low, right, high = boxes[0]
+    seen = [
+        frame[len(frame) - high : len(frame) - low, left:right]
+        for frame in frames(data)
+    ]
+    assert all((one != two).any() for one, two in itertools.pairwise(seen))
+
+
+def test_smaller_contents_after_larger_ones_fill_their_axes(monkeypatch):
+    b = TraceBuilder(grid=(1,))
+    small, large = b.buffer("x", (2, 4)), b.buffer("x", (8, 4))
+    one = b.thread(block=0, index=0)
+    one.write(small, [(0, 1), (0, 4)], value=np.ones((1, 4), np.float32))
+    one.write(large, [(0, 8), (0, 4)], value=np.ones((8, 4), np.float32))
+    draw, heights = moment.draw_held, []
+
+    def draw_held(axes, held, scale):
+        image = draw(axes, held, scale)
+        heights.append((held.values.shape[0], axes.get_ylim()))
+        return image
+
+    monkeypatch.setattr(moment, "draw_held", draw_held)
+    plot.animation(b.close(), buffer="x")
+    assert {rows for rows, _ in heights} == {2, 8}
+    assert all(ends == (rows - 0.5, -0.5) for rows, ends in heights)
 
 
 def test_gif_of_few_events_has_a_frame_for_each():

@@ -162,10 +162,33 @@ def test_timeline_has_a_lane_for_each_thread_with_its_waits():
     assert {"runs", "waits", "in flight"} <= set(words(figure).split(" | "))
 
 
+def test_thread_of_the_launch_runs_to_its_end_and_every_lane_has_a_label():
+    trace = recorded(copy_compute_copy(blocks=2))
+    root = next(t for t in trace.threads if t.kind == "launch")
+    assert trace.columns.thread[-1] != root.number
+    figure = plot.timeline(trace)
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert all(labels)
+    row = labels.index(root.name)
+    ends = [x + width for y, x, width in bars(figure, style.BLUE) if y == row]
+    assert max(ends) == len(trace)
+
+
+def test_two_agents_at_a_time_have_a_label_each():
+    b = TraceBuilder(grid=(1,))
+    one = b.thread(block=0, index=0)
+    copies = [one.spawn(), one.spawn()]
+    for copy in copies:
+        copy.end()
+    axes = plot.timeline(b.close()).axes[0]
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels[1:] == ["tma of block (0,)", "more tma of block (0,)"]
+
+
 def test_timeline_of_some_blocks_and_events():
     trace = recorded(copy_compute_copy(blocks=4))
     figure = plot.timeline(trace, blocks=[1, (2,)], start=20, end=40)
-    labels = {label.get_text() for label in figure.axes[0].get_yticklabels()} - {""}
+    labels = {label.get_text() for label in figure.axes[0].get_yticklabels()}
     assert labels
     assert all("(1,)" in label or "(2,)" in label for label in labels)
     assert figure.axes[0].get_xlim() == (20, 40)

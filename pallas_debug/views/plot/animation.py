@@ -14,7 +14,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.trace import Kind, RecordedLaunch, Trace
-from pallas_debug.views.plot import moment, style
+from pallas_debug.views.plot import cells, moment, style
 from pallas_debug.views.plot.contents import Contents, Scale, scale_of
 
 MOST_FRAMES = 40
@@ -92,8 +92,8 @@ def _pictures(
     """The frames; what stays from one to the next is drawn once."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    scale = _scale(kept)
-    drawn = moment.draw(shown, stops[-1], kept[-1], scale, _counts(kept))
+    scale, named = _scale(kept), _counts(kept)
+    drawn = moment.draw(shown, stops[-1], kept[-1], scale, named)
     drawn.figure.set_dpi(DPI)
     canvas = FigureCanvasAgg(drawn.figure)
     canvas.draw()
@@ -112,6 +112,8 @@ def _pictures(
             moment.draw_grid(wiped(drawn.grid), shown, stop)
             if held is not None:
                 moment.draw_held(wiped(drawn.memory), held, scale)
+            if held is not None and drawn.odd_key is not None:
+                cells.recount(drawn.odd_key, named, held.counts)
             drawn.line.set_xdata([stop, stop])
             for artist in drawn.moving:
                 drawn.figure.draw_artist(artist)
@@ -136,6 +138,7 @@ def wiped(axes: Any, but: Any = None) -> Any:
         for artist in list(group):
             if artist is not but:
                 artist.remove()
+    axes.relim()  # the next picture may be smaller
     return axes
 
 

@@ -144,16 +144,27 @@ def _runs(mask: np.ndarray) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
 
 
-def key(made: Any, counts: Sequence[int]) -> None:
-    """A legend of what is no value, with how many there are of each."""
+def key(made: Any, counts: Sequence[int]) -> Any:
+    """A legend of what is no value, with how many there are of each; None for none."""
     from matplotlib.patches import Patch
 
     seen = [number for number, count in enumerate(counts) if count]
     if not seen:
-        return
+        return None
     looks = list(ODD.values())
     handles = [
         Patch(fc=looks[n][0], hatch=looks[n][1], ec=style.GRAY, lw=0.4) for n in seen
     ]
-    names = [f"{list(ODD)[n]} ({counts[n]:,})" for n in seen]
-    made.legend(handles, names, loc="outside lower left", ncols=len(seen))
+    names = [_counted(n, counts) for n in seen]
+    return made.legend(handles, names, loc="outside lower left", ncols=len(seen))
+
+
+def recount(legend: Any, named: Sequence[int], counts: Sequence[int]) -> None:
+    """Writes new counts into a legend that `key` made for `named`."""
+    seen = [number for number, count in enumerate(named) if count]
+    for number, text in zip(seen, legend.get_texts(), strict=True):
+        text.set_text(_counted(number, counts))
+
+
+def _counted(number: int, counts: Sequence[int]) -> str:
+    return f"{list(ODD)[number]} ({counts[number]:,})"

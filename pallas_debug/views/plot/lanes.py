@@ -94,7 +94,7 @@ def lanes_of(
     """A lane for each thread of the program; agents of one kind share a few."""
     spans = dict(bundle_tables.spans(trace))
     columns = [spans[f"view.spans.{n}"] for n in ("thread", "start", "end", "kind")]
-    table = np.stack(columns, axis=1)
+    table = _to_the_end(trace, launch, np.stack(columns, axis=1))
     table = table[(table[:, 2] > first) & (table[:, 1] < last)]
     own: dict[int, list[Span]] = {}
     flying: dict[tuple[int, str], dict[int, list[Span]]] = {}
@@ -116,8 +116,25 @@ def lanes_of(
         where = launch.coordinates(block)
         label = f"{kind} of block {where}" if where is not None else kind
         for number, row in enumerate(packed(agents.values())):
-            lanes.append((1, Lane("" if number else label, row, block)))
+            lanes.append((1, Lane(f"more {label}" if number else label, row, block)))
     return [lane for _, lane in sorted(lanes, key=lambda one: (one[1].block, one[0]))]
+
+
+def _to_the_end(trace: Trace, launch: RecordedLaunch, spans: np.ndarray) -> np.ndarray:
+    """The spans, the last one of the launch's own thread up to the launch's end.
+
+    That thread starts the others and then has no event of its own until they are done.
+    """
+    root = [
+        number
+        for number, row in enumerate(trace.thread_rows)
+        if row.launch == launch.number and row.kind == "launch"
+    ]
+    own = np.flatnonzero(np.isin(spans[:, 0], root))
+    if len(own):
+        last = own[np.argmax(spans[own, 2])]
+        spans[last, 2] = max(spans[last, 2], launch.last_event)
+    return spans
 
 
 def packed(agents: Iterable[list[Span]]) -> list[list[Span]]:

@@ -150,7 +150,7 @@ def draw(
         title = made.suptitle(heading(shown, moment), x=0.01, ha="left", fontsize=8)
         upper, lower = made.subfigures(2, 1, height_ratios=(HEIGHT - 0.3, below))
         left, right = upper.subfigures(1, 2, width_ratios=(0.9, 1.3))
-        grid, memory = left.subplots(), None
+        grid, memory, odd_key = left.subplots(), None, None
         draw_grid(grid, shown, moment)
         states.key(left, shown.levels)
         if held is not None:
@@ -158,35 +158,38 @@ def draw(
             image = draw_held(memory, held, scale)
             if image is not None:
                 right.colorbar(image, ax=memory, aspect=20).outline.set_linewidth(0.4)
-            cells.key(right, odd)
+            odd_key = cells.key(right, odd)
         threads = lower.subplots()
         draw_lanes(threads, shown, moment)
         line = threads.axvline(moment, color=style.INK, lw=1.2, clip_on=False)
         lanes.key(lower, shown.lanes)
-    return Drawn(made, title, grid, memory, threads, line)
+    return Drawn(made, title, grid, memory, odd_key, threads, line)
 
 
 class Drawn(NamedTuple):
-    """A figure, its first lines, the axes in it, and the line at the moment."""
+    """A figure, its first lines, axes, key of odd values, and line at the moment."""
 
     figure: Any
     title: Any
     grid: Any
     memory: Any
+    odd_key: Any
     threads: Any
     line: Any
 
     @property
     def moving(self) -> tuple[Any, ...]:
         """What changes from moment to moment."""
-        parts = (self.title, self.grid, self.memory, self.line)
+        parts = (self.title, self.grid, self.memory, self.odd_key, self.line)
         return tuple(part for part in parts if part is not None)
 
 
 def heading(shown: Scene, moment: int) -> str:
     """Two lines: the kernel and the moment, and what had just happened."""
     chip = f" as on {shown.launch.chip}" if shown.launch.chip else ""
-    first = f"{shown.launch.name}{chip}: {moment:,} of {len(shown.trace):,} events"
+    last = len(shown.trace) - 1
+    at = f"event #{moment - 1:,}" if moment else "before event #0"
+    first = f"{shown.launch.name}{chip}: {at} of #{last:,}"
     said = repr(shown.trace[moment - 1]) if moment else "nothing has happened yet"
     return f"{first}\n{said[:MOST_LETTERS]}{'…' * (len(said) > MOST_LETTERS)}"
 
