@@ -9,6 +9,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.checks.finding import NOTHING, Finding, Severity
+from pallas_debug.trace.proxies import proxies
 from pallas_debug.trace.schema import Kind, RegionKind
 from pallas_debug.trace.trace import Trace
 
@@ -69,6 +70,15 @@ def _event_of(trace: Trace, kind: Kind) -> np.ndarray:
     events = np.flatnonzero(trace.columns.kind == kind)
     found[trace.columns.object[events]] = events
     return found
+
+
+def started(trace: Trace, events: np.ndarray) -> np.ndarray:
+    """The event that let each access go: an agent's start; itself in the program."""
+    issue = proxies(trace).issue
+    numbers, of = np.unique(trace.columns.thread[events], return_inverse=True)
+    agents = [trace.threads[number].is_agent for number in numbers.tolist()]
+    start = np.where(np.array(agents, bool), issue[numbers], -1)[of]
+    return np.where(start >= 0, start, events)
 
 
 def op_of(trace: Trace, seq: int) -> str:

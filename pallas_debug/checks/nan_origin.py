@@ -36,13 +36,14 @@ from typing import Any
 
 import numpy as np
 
+from pallas_debug import ir
 from pallas_debug.checks import accesses, births, stored
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.origins import Origin, feeding, origins
 from pallas_debug.checks.paths import path_of
 from pallas_debug.checks.tapeflow import tapeflow
-from pallas_debug.checks.uninitialized_read import is_only_selected
+from pallas_debug.checks.uninitialized_read import advice, is_only_selected
 from pallas_debug.trace.arithmetic import INFINITY, NAN, OVERFLOW, Oddity, arithmetic
 from pallas_debug.trace.trace import Trace
 
@@ -132,14 +133,31 @@ def _written(trace: Trace, origin: Origin) -> Finding:
     reads = [read for read, _ in feeding(trace, origin.write, origin.elements)]
     names = dict.fromkeys(f"`{b.name}`" for r in reads if (b := trace.events[r].buffer))
     clean = f"; what it read had none: {', '.join(names)}" if names else ""
+    hint = (
+        "look at the arithmetic between these reads and this write; check the "
+        "function itself, not a file, to have the instruction named"
+    )
+    loads = [read for read in reads if _may_leave_lanes_unset(trace, read)]
+    if loads:
+        load = f"the masked load at {births.line(trace.events[loads[0]].loc)}"
+        clean += f"; {load} has no `other=`: lanes outside its mask are NaN here"
+        hint = f"give {load} an `other=` that does not change the result; else {hint}"
     return accesses.finding_at(
         trace,
         events,
         f"writes the first NaN that reaches {_target(trace, origin)}{clean}",
-        hint="look at the arithmetic between these reads and this write; check the "
-        "function itself, not a file, to have the instruction named",
+        hint=hint,
         details={**_details(trace, origin), "reads": path_of(trace, reads)},
     )
+
+
+def _may_leave_lanes_unset(trace: Trace, read: int) -> bool:
+    """Whether an event is a load with a mask, and with nothing for what that hides."""
+    instr = accesses.instr_of(trace, read)
+    if instr is None or instr.op != "pallas.masked_load":
+        return False
+    mask, other = (isinstance(o, ir.Const) and o.value is None for o in instr.ins)
+    return other and not mask
 
 
 def _unset(trace: Trace, origin: Origin) -> Iterator[Finding]:
@@ -155,7 +173,7 @@ def _unset(trace: Trace, origin: Origin) -> Iterator[Finding]:
             np.array([one.read], np.int64),
             f"`{buffer.name}`{box} was never written, and reaches "
             f"{_target(trace, origin)}",
-            hint=f"write `{buffer.name}` before it is read",
+            hint=advice(trace, one.read, one.elements),
             severity=None if is_only_selected(trace, one.read) else Severity.INFO,
             details=_details(trace, origin),
         )

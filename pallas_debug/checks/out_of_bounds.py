@@ -51,6 +51,7 @@ from pallas_debug.trace.trace import Trace
 ACCESSES = (Kind.READ, Kind.WRITE, Kind.UPDATE)
 VERBS = {Kind.READ: "reads", Kind.WRITE: "writes", Kind.UPDATE: "updates"}
 COPY_VERBS = {Kind.READ: "copies from", Kind.WRITE: "copies to"}
+LOST = -1  # stands for an index outside whose number was not kept
 COPIES = frozenset({"tma", "dma"})
 
 
@@ -207,9 +208,14 @@ def _elements(region: Region, shape: tuple[int, ...], what: str) -> Fault:
     flat = region.elements
     assert flat is not None, "a set of elements"
     outside = flat[~in_range(flat, shape)]
-    numbers = ", ".join(str(int(number)) for number in outside[:3])
-    more = ", …" if outside.size > 3 else ""
-    words = f"{outside.size} of {flat.size} elements ({numbers}{more}) do not exist"
+    known = outside[outside != LOST]
+    words = f"{outside.size} of {flat.size} elements"
+    if known.size:
+        numbers = ", ".join(str(int(number)) for number in known[:3])
+        more = ", …" if outside.size > min(known.size, 3) else ""
+        words += f" ({numbers}{more}) do not exist"
+    else:
+        words += " lie outside" if outside.size > 1 else " lies outside"
     details = {"elements": tuple(outside.tolist()), "shape": shape}
     hint = "mask the access, or keep the indices within the shape"
     return Fault(f"{what} of shape {shape}: {words}", Severity.ERROR, hint, details)

@@ -10,6 +10,7 @@ import numpy as np
 from pallas_debug.checks import races
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.races import Fault, Race
+from pallas_debug.checks.races_copies import line, refilled, shared
 from pallas_debug.trace.events import Event
 from pallas_debug.trace.proxies import NEVER, Engine, proxies
 from pallas_debug.trace.schema import Kind
@@ -95,7 +96,7 @@ def _clock(trace: Trace, event: Event) -> dict[int, int]:
 def _missing(trace: Trace, race: Race) -> tuple[str, str]:
     """What is missing, and what to add where."""
     first, second = trace.events[race.first], trace.events[race.second]
-    m, n = _line(first), _line(second)
+    m, n = line(first), line(second)
     if race.fault is Fault.UNCOMMITTED:
         text = "no `commit_smem` in between makes the store visible to it"
         return text, f"call `plgpu.commit_smem()` after {m} and before {n}"
@@ -118,10 +119,6 @@ def _missing(trace: Trace, race: Race) -> tuple[str, str]:
     return text, f"make {second.thread.name} wait for something that comes after {m}"
 
 
-def _line(event: Event) -> str:
-    return f"line {event.loc.line}" if event.loc else f"event {event.seq}"
-
-
 def _of_parallel(trace: Trace, race: Race, first: Event, second: Event) -> str:
     if not race.is_parallel:
         return ""
@@ -138,8 +135,8 @@ def _of_tensor_memory(trace: Trace, race: Race, first: Event, second: Event) -> 
     if race.done != NEVER and trace.columns.thread[race.done] != first.thread.number:
         return ""
     call = "commit_tmem" if first.op == "gpu.async_store_tmem" else "wait_load_tmem"
-    where = f"on {first.thread.name}, before {_line(second)}"
-    return f"call `plgpu.{call}()` after {_line(first)} {where}"
+    where = f"on {first.thread.name}, before {line(second)}"
+    return f"call `plgpu.{call}()` after {line(first)} {where}"
 
 
 def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
@@ -148,25 +145,26 @@ def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
     late = not second.thread.is_agent or _is_issued_after(trace, first, second)
     if not (second.owner and late):
         return ""
-    wait = f"before {_line(second)} of {b.name}, wait for a semaphore that"
+    wait = f"before {line(second)} of {b.name}, wait for a semaphore that"
     if a.row.device != b.row.device:
-        return f"{wait} {a.name} signals there after {_line(first)} is over"
+        return f"{wait} {a.name} signals there after {line(first)} is over"
     device = second.owner.removeprefix(" of ")
-    return f"{wait} {device} signals there once what {_line(first)} sent has come in"
+    return f"{wait} {device} signals there once what {line(first)} sent has come in"
 
 
 def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """An asynchronous operation that is not waited for."""
     agent = first if first.thread.is_agent else second
-    if not agent.thread.is_agent:
+    if not agent.thread.is_agent or _are_blocks(trace, first, second):
         return ""
     if agent is second and _is_issued_after(trace, first, second):
         return ""
-    n = _line(second if agent is first else first)
-    unit, started = races.engine(trace, agent.seq), _line(agent)
-    shared = _shared(trace, first, second)
-    if shared:
-        return shared
+    n = line(second if agent is first else first)
+    unit, started = races.engine(trace, agent.seq), line(agent)
+    copy, other = (first, second) if agent is first else (second, first)
+    told = shared(trace, first, second) or refilled(trace, copy, other)
+    if told:
+        return told
     if agent.thread.kind == "dma":
         return f"wait for the copy started at {started} before {n}"
     if unit is Engine.WGMMA:
@@ -186,29 +184,13 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
     return f"wait for the operation started at {started} before {n}"
 
 
-def _shared(trace: Trace, first: Event, second: Event) -> str:
-    """Several copies count on one semaphore, and the wait was not for all of them."""
-    if not first.thread.is_agent or second.thread.is_agent:
-        return ""
-    columns = trace.columns
-    told = columns.of_thread(first.thread.number)
-    told = told[np.isin(columns.kind[told], (Kind.SIGNAL, Kind.ARRIVE))][:1]
-    if not len(told):
-        return ""  # it signals nobody
-    mine = columns.of_thread(second.thread.number)
-    waits = mine[(columns.kind[mine] == Kind.WAIT) & (mine < second.seq)]
-    at = columns.object[waits], columns.region[waits]
-    same = (at[0] == columns.object[told]) & (at[1] == columns.region[told])
-    waits = waits[same]
-    if not len(waits) or waits[-1] < int(told[0]):
-        return ""
-    wait = trace.events[int(waits[-1])]
-    name = wait.buffer.name if wait.buffer else "?"
-    return (
-        f"the wait at {_line(wait)} counts at `{name}`{_part(wait)}, which more "
-        "than one copy signals, and does not tell which of them is over: give each copy "
-        f"its own, or wait for all of them before {_line(second)}"
-    )
+def _are_blocks(trace: Trace, first: Event, second: Event) -> bool:
+    """Whether two blocks of a GPU's grid meet, which no wait puts in order."""
+    a, b = _program(trace, first).row, _program(trace, second).row
+    apart = a.block != b.block and min(a.block, b.block) >= 0
+    clusters = a.cluster >= 0 and a.cluster == b.cluster
+    same = first.launch.number == second.launch.number and a.device == b.device
+    return first.launch.backend == "mosaic_gpu" and apart and same and not clusters
 
 
 def _is_issued_after(trace: Trace, first: Event, second: Event) -> bool:
@@ -236,7 +218,7 @@ def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
     if _reads_nothing(trace, first):  # it was meant to come second
         first, second = second, first
     a, b = _program(trace, first), _program(trace, second)
-    m, n = _line(first), _line(second)
+    m, n = line(first), line(second)
     backend = first.launch.backend
     if backend == "mosaic_gpu" and a.row.block == b.row.block:
         who = "its thread" if a.number == b.number else a.name

@@ -80,10 +80,58 @@ def uninitialized_read(trace: Trace) -> Iterator[Finding]:
             trace,
             events,
             what + accesses.times(trace, events) + (harmless.SAID if dropped else ""),
-            hint=f"write `{buffer.name}` before this line, at every grid point",
+            hint=advice(trace, int(events[0]), elements),
             severity=_severity(selected, dropped),
             details={"elements": runs, "missing": len(elements)},
         )
+
+
+def advice(trace: Trace, seq: int, elements: np.ndarray) -> str:
+    """What to do about a read of elements that nothing has written."""
+    event = trace.events[seq]
+    name = event.buffer.name if event.buffer else "?"
+    copy = _copy_under_way(trace, seq, elements)
+    if copy:
+        return f"wait for the copy of {copy} before this line"
+    launch = event.launch
+    in_turn = launch.backend not in ("mosaic_gpu", "triton")
+    if in_turn and math.prod(launch.grid) > 1 and _is_accumulated(trace, seq):
+        return (
+            f"write `{name}` first where its first use is, e.g. under "
+            "`@pl.when(i == 0)`, `i` the `program_id` of the axis that accumulates"
+        )
+    return f"write `{name}` before this line"
+
+
+def _copy_under_way(trace: Trace, seq: int, elements: np.ndarray) -> str:
+    """The line of a copy that was started before, and brings these elements later."""
+    columns = trace.columns
+    events = np.flatnonzero(columns.kind[seq:] == WRITE) + seq
+    roots = fold.roots(trace)
+    events = events[roots[columns.object[events]] == roots[columns.object[seq]]]
+    for later in events[accesses.started(trace, events) < seq].tolist():
+        if np.isin(stored.touched(trace, later)[0], elements).any():
+            loc = trace.events[later].loc
+            return f"line {loc.line}" if loc else f"event {later}"
+    return ""
+
+
+def _is_accumulated(trace: Trace, seq: int) -> bool:
+    """Whether what an event reads goes into what is written to the same memory."""
+    columns = trace.columns
+    if columns.kind[seq] == UPDATE:
+        return True
+    kernel = trace.launches[int(columns.launch[seq])].kernel
+    roots, instr = fold.roots(trace), int(columns.instr[seq])
+    writes = (columns.kind == WRITE) & (columns.launch == columns.launch[seq])
+    events = np.flatnonzero(writes)
+    events = events[roots[columns.object[events]] == roots[columns.object[seq]]]
+    flow = tapeflow(trace.caches, kernel)
+    return any(
+        number == instr or instr in flow.sources(number)
+        for number in np.unique(columns.instr[events]).tolist()
+        if number < len(kernel.tape)
+    )
 
 
 def _severity(selected: bool, dropped: bool) -> Severity | None:

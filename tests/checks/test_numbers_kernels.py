@@ -7,6 +7,7 @@ from helpers import codes, only
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
+from jax.experimental.pallas import triton as plt
 
 import pallas_debug as pldb
 from pallas_debug.checks import Severity, run_checks
@@ -53,6 +54,24 @@ def test_nan_that_a_mask_removes_is_none():
 
     x, y = jnp.zeros(8), jnp.asarray([1.0] * 5 + [0.0] * 3)
     assert not pldb.check(apply(masked, 8), x, y).findings
+
+
+@pytest.mark.parametrize("other", [None, 0.0])
+def test_lanes_that_a_masked_load_leaves_unset_are_named(other):
+    def kernel(x, o):
+        at = jnp.arange(128)
+        row = plt.load(x.at[at], mask=at < 100, other=other)
+        plt.store(o.at[at], row / row.sum(), mask=at < 100)
+
+    params = plt.CompilerParams(num_warps=4)
+    call = pl.pallas_call(kernel, out_shape=like(100), compiler_params=params)
+    report = pldb.check(call, jnp.ones(100), select="PD401")
+    if other is not None:
+        assert not report.findings
+        return
+    finding = only(report, "PD401")
+    assert "has no `other=`: lanes outside its mask are NaN here" in finding.message
+    assert "an `other=` that does not change the result" in finding.hint
 
 
 def test_nan_of_an_argument_is_information():

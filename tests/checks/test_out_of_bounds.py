@@ -50,7 +50,12 @@ def test_masked_access_counts_only_true_elements():
 
 def test_element_numbers_outside():
     finding = only(access(None, elements=[0, 31, 32, -1]), "PD101")
-    assert "2 of 4 elements (32, -1) do not exist" in finding.message
+    assert "2 of 4 elements (32, …) do not exist" in finding.message
+    assert finding.details["elements"] == (32, -1)
+    plain = only(access(None, elements=[0, 31, 32]), "PD101")
+    assert "1 of 3 elements (32) do not exist" in plain.message
+    lost = only(access(None, elements=[0, -1, -1]), "PD101")  # their numbers are
+    assert "2 of 3 elements lie outside" in lost.message
     assert not access(None, elements=[0, 31]).findings
 
 

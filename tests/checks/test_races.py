@@ -229,6 +229,47 @@ def test_copy_in_flight_and_the_waits_that_end_it():
     assert not case(wait=True, reads=False, verb="read").findings
 
 
+@pytest.mark.parametrize("schedule", ["copy first", "read first"])
+@pytest.mark.parametrize(
+    ("brought", "again", "hint"),
+    [
+        (True, False, "start the copy of line 6 after the read at line 8"),
+        (True, True, "wait for barrier `bar`, where the copy arrives, before line 8"),
+        (False, False, "wait for barrier `bar`, where the copy arrives, before line 8"),
+    ],
+)
+def test_early_refill_of_a_slot_is_not_a_missing_wait(brought, again, hint, schedule):
+    t = Block()
+    if brought:
+        copy = t.agent(t.first, "gpu.copy_gmem_to_smem", line=4)
+        copy.write(t.s, line=4)
+        t.first.join(copy)
+        if again:  # what came has been read: this read is for the next copy
+            t.first.read(t.s, line=8)
+    copy = t.agent(t.first, "gpu.copy_gmem_to_smem", line=6)
+    accesses = [
+        lambda: (copy.write(t.s, line=6), copy.arrive(t.bar)),
+        lambda: t.first.read(t.s, line=8),
+    ]
+    for access in accesses if schedule == "copy first" else accesses[::-1]:
+        access()
+    found = {f.hint for f in t.report().findings if f.code == "PD201"}
+    assert found == {hint}
+
+
+def test_no_wait_for_a_copy_puts_blocks_in_order():
+    def hint(block):
+        t = Block()
+        out = t.b.buffer("o", (4, 8), role="output")
+        t.second = t.group(1, block)
+        for group in (t.first, t.second):
+            t.agent(group, "gpu.copy_smem_to_gmem").write(out, line=5)
+        return only(t.report(), "PD202").hint
+
+    assert "let each write a part of its own" in hint(1)
+    assert "on the thread that started the copy" in hint(0)
+
+
 def parallel(semantics, role, *, op="state.set"):
     """A core writes the same window, array or scratch in two grid points."""
     b = TraceBuilder(

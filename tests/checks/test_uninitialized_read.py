@@ -6,6 +6,7 @@ from helpers import TraceBuilder, codes, only
 from hypothesis import given, settings
 from trace_strategies import memory_traces
 
+from pallas_debug import ir
 from pallas_debug.checks import run_checks
 from pallas_debug.trace import Kind, memory
 
@@ -27,6 +28,30 @@ def test_read_before_any_write_and_its_fixed_twin():
     )
     assert (finding.loc.line, finding.buffer, finding.block) == (9, "s", (1,))
     assert not case(lambda t, s: (t.write(s), t.read(s, line=9))).findings
+
+
+def test_hint_says_whether_to_wait_to_initialize_or_to_write():
+    def hint(*, backend="tpu", grid=(2,), copied=False, reads_itself=True):
+        b = TraceBuilder(grid=grid, backend=backend)
+        t = b.thread("core", block=0)
+        s = b.buffer("s", (4, 8), space="vmem")
+        t.alloc(s)
+        copy = t.spawn("dma", line=5) if copied else None
+        access = ir.Access(ref=ir.Reg(0))
+        t.read(s, line=9, outs=(1,), accesses=(access,))
+        if copy is not None:
+            copy.write(s, line=5)
+        ins = (ir.Reg(1),) if reads_itself else ()
+        t.write(s, op="state.set", line=9, ins=ins, accesses=(access,))
+        finding = only(run_checks(b.close(), select="PD102"), "PD102")
+        return finding.hint
+
+    assert "first where its first use is, e.g. under `@pl.when(i == 0)`" in hint()
+    plain = "write `s` before this line"
+    assert hint(reads_itself=False) == plain
+    assert hint(grid=(1,)) == plain
+    assert hint(backend="mosaic_gpu") == plain  # its blocks share no scratch
+    assert hint(copied=True) == "wait for the copy of line 5 before this line"
 
 
 def test_only_the_unwritten_elements_are_named():

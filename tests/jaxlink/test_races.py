@@ -99,6 +99,7 @@ def test_slot_of_a_ring_is_refilled_too_early(given_back):
     # The copies overtake each other, and the second one the reader of the first.
     assert {"PD201", "PD202"} <= set(found)
     assert found["PD201"].buffer == "s"
+    assert found["PD201"].hint.startswith("wait before line ")
 
 
 @pytest.mark.parametrize("wait", ["none", "wait", "next"])
