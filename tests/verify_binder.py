@@ -26,6 +26,10 @@ START = "notebooks/01_first_look.ipynb"
 BASE = ("jupyterlab==4.4.9", "ipywidgets==8.1.7")  # repo2docker 2026.4
 MOST_BYTES = 1_500_000_000
 TOOLS = ("node", "npm", "npx", "yarn", "cc", "gcc", "g++", "make", "cmake", "cargo")
+SHOW = """(number) => {
+  const cell = window.jupyterapp.shell.currentWidget.content.widgets[number];
+  cell.node.scrollIntoView({ block: "end" });
+}"""
 STUB = '#!/bin/sh\necho "$0 $*" >> "{log}"\nexit 97\n'
 
 
@@ -85,6 +89,7 @@ def walked(folder, python, screenshot):
             broken = [one for one in outputs if one["output_type"] == "error"]
             assert not broken, broken
             if "".join(cell["source"]).startswith("%%pallas_debug"):
+                page.evaluate(SHOW, number)  # a viewer opens when it is seen
                 page.locator(".pd-frame").nth(shown).wait_for()
                 shown += 1
                 if shown == 1:
