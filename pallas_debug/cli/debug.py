@@ -108,6 +108,6 @@ def _cut_short(session: pallas_debug.Session) -> Iterator[str]:
     """A line for each launch whose recording did not come to its end."""
     for launch in session.trace.launches:
         outcome = launch.outcome
-        if outcome.kind in ("truncated", "interrupted"):
+        if outcome.is_cut:
             said = f": {outcome.message}" if outcome.message else ""
             yield f"{launch.name}, launch {launch.number}, was {outcome.kind}{said}"

@@ -24,7 +24,6 @@ STORES = ("state.set", "state.swap", "pallas.masked_store")
 LOADS = ("state.get", "pallas.masked_load")
 MOST_EVENTS = 50_000  # of a launch that is executed again; larger ones take too long
 MOST_STEPS = 500_000  # likewise, of one that was cut: a loop without events has many
-CUT = ("truncated", "interrupted")
 
 
 def observe(trace: Trace, options: machine.Options | None = None) -> None:
@@ -40,7 +39,7 @@ def _observed(trace: Trace, options: machine.Options | None) -> arithmetic.Arith
     for launch in trace.launches:
         if launch.source is None or not 0 < len(launch.events) <= MOST_EVENTS:
             continue
-        if launch.outcome.kind in CUT and launch.steps > MOST_STEPS:
+        if launch.outcome.is_cut and launch.steps > MOST_STEPS:
             continue
         notes = _again(trace, launch, options)
         if notes is not None:
@@ -71,7 +70,7 @@ def _again(
     kernel = probed(source.kernel, notes)
     preempt = options.policy != "round-robin"
     # One that was cut would otherwise go on to its end, if it has one.
-    until = launch.steps if launch.outcome.kind in CUT else None
+    until = launch.steps if launch.outcome.is_cut else None
     most = min(options.max_events, len(launch.events) + 1)
     quiet = replace(options, values="none", progress=False, max_events=most)
     run = machine.begin(

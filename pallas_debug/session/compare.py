@@ -166,24 +166,48 @@ def compare(
     if bad or recorded.outputs is None:
         why = f"{bad[0].kind}, {bad[0].message}" if bad else "it was stopped"
         return Comparison(differences=(), trace=recorded, unfinished=why)
-    away: list[tuple[float, float]] = [(0.0, 0.0)]
+    outputs = tuple(_outputs(recorded, expected, tolerance))
+    farthest = max((one.farthest for one in outputs), default=(0.0, 0.0))
     return Comparison(
-        differences=tuple(_differences(recorded, expected, tolerance, away)),
+        differences=tuple(
+            _difference(recorded, one) for one in outputs if one.wrong.any()
+        ),
         trace=recorded,
-        largest=max(away)[0],
-        allowed=max(away)[1],
+        largest=farthest[0],
+        allowed=farthest[1],
     )
 
 
-def _differences(
-    trace: Trace,
-    expected: Any,
-    tolerance: float | None,
-    away: list[tuple[float, float]],
-) -> Iterator[Difference]:
-    """One for each output that is wrong; `away` gets the largest of each, and what is
-    allowed there.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Output:
+    """One output beside what is expected.
+
+    Attributes:
+      path: Its name in the results.
+      got, want: The arrays.
+      wrong, error: As `disagreement` gives them.
+      tolerance: Relative, and absolute in units of `scale`.
     """
+
+    path: str
+    got: np.ndarray
+    want: np.ndarray
+    wrong: np.ndarray
+    error: np.ndarray
+    tolerance: float
+    scale: float
+
+    @property
+    def farthest(self) -> tuple[float, float]:
+        """The largest difference, and what is allowed there."""
+        if not self.error.size:
+            return 0.0, 0.0
+        at = int(np.argmax(np.nan_to_num(self.error, nan=np.inf)))
+        bound = self.tolerance * (self.scale + abs(self.want.reshape(-1)[at]))
+        return float(self.error.reshape(-1)[at]), float(bound)
+
+
+def _outputs(trace: Trace, expected: Any, tolerance: float | None) -> Iterator[_Output]:
     from pallas_debug.jaxlink.results import leaves
 
     got, wanted = leaves(trace.outputs), leaves(expected)
@@ -206,12 +230,15 @@ def _differences(
         wrong, error = disagreement(
             array, want, relative=allowed, absolute=allowed * scale
         )
-        if error.size:
-            at = int(np.nanargmax(np.nan_to_num(error, nan=np.inf)))
-            bound = allowed * (scale + abs(want.reshape(-1)[at]))
-            away.append((float(error.reshape(-1)[at]), float(bound)))
-        if wrong.any():
-            yield _difference(trace, path, (array, want), (wrong, error, allowed))
+        yield _Output(
+            path=path,
+            got=array,
+            want=want,
+            wrong=wrong,
+            error=error,
+            tolerance=allowed,
+            scale=scale,
+        )
 
 
 def tolerance_of(got: np.ndarray, want: np.ndarray) -> float:
@@ -225,24 +252,19 @@ def _tolerance(name: str) -> float:
     return SHORT_FLOAT if name.startswith("float") else 0.0
 
 
-def _difference(
-    trace: Trace,
-    path: str,
-    arrays: tuple[np.ndarray, np.ndarray],
-    found: tuple[np.ndarray, np.ndarray, float],
-) -> Difference:
-    (got, want), (wrong, error, allowed) = arrays, found
-    flat = np.flatnonzero(wrong.reshape(-1))
+def _difference(trace: Trace, one: _Output) -> Difference:
+    got, error = one.got, one.error
+    flat = np.flatnonzero(one.wrong.reshape(-1))
     first = int(flat[0])
     known = error[np.isfinite(error)]
     largest = float(known.max()) if known.size == error.size else math.inf
     writer, blocks = writers_of(trace, got, flat)
     return Difference(
-        output=path,
+        output=one.path,
         index=tuple(int(i) for i in np.unravel_index(first, got.shape)),
         got=got.reshape(-1)[first],
-        expected=want.reshape(-1)[first],
-        tolerance=allowed,
+        expected=one.want.reshape(-1)[first],
+        tolerance=one.tolerance,
         wrong=len(flat),
         size=got.size,
         largest=largest,

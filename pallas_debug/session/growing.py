@@ -16,7 +16,6 @@ from pallas_debug.session.replay import Replay
 from pallas_debug.trace import Trace, close
 from pallas_debug.trace.reopen import until
 
-CUT = ("truncated", "interrupted")
 LEAST = 10_000  # events by which a short recording grows
 
 Progress = Callable[[int, int], None]
@@ -24,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 def is_cut(trace: Trace) -> bool:
     """Whether the recording ended before its last launch did."""
-    return bool(trace.launches) and trace.launches[-1].outcome.kind in CUT
+    return bool(trace.launches) and trace.launches[-1].outcome.is_cut
 
 
 def refuse(trace: Trace) -> NoReturn:

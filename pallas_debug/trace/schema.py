@@ -204,3 +204,8 @@ class Outcome:
     kind: str
     message: str = ""
     waiting: tuple[tuple[int, int, int, int, int], ...] = ()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the recording ended before the launch did."""
+        return self.kind in ("truncated", "interrupted")

@@ -6,11 +6,9 @@ all others, also when that is found out in a block, the rule itself is called.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 from pallas_debug import ir
 from pallas_debug.machine.replaying.effects import READS, WRITES
-from pallas_debug.machine.replaying.lines import NotReplayable
+from pallas_debug.machine.replaying.lines import Given, NotReplayable
 from pallas_debug.machine.replaying.spots import Spots
 from pallas_debug.machine.replaying.values import ASKED, DATUM, UNKNOWN
 from pallas_debug.machine.rules import RULES
@@ -23,15 +21,9 @@ class Accesses(Spots):
       scalars: Names of operands that stay the same while the launch runs.
     """
 
-    def __init__(
-        self,
-        kernel: ir.Kernel,
-        spawned: Sequence[tuple[int, int]],
-        windows: Mapping[int, tuple[int, ...]],
-        values: str,
-    ) -> None:
-        super().__init__(kernel, spawned, windows, values)
-        self.scalars = _unwritten_scalars(kernel)
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
+        self.scalars = _unwritten_scalars(given.kernel)
 
     def datum(self, thread: int, instr: ir.Instr) -> None:
         """An op of `effects.DATA`."""

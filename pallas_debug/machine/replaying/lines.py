@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,16 @@ class NotReplayable(Exception):
     """The way depends on data, or an op is not known to replay."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a path is compiled from, beside its legs; as `compile_path` takes them."""
+
+    kernel: ir.Kernel
+    spawned: Sequence[tuple[int, int]]
+    windows: Mapping[int, tuple[int, ...]]
+    values: str
+
+
 class Lines:
     """A path's function while it grows.
 
@@ -46,17 +57,11 @@ class Lines:
       plain: Names of those that the lines may look up in memory themselves.
     """
 
-    def __init__(
-        self,
-        kernel: ir.Kernel,
-        spawned: Sequence[tuple[int, int]],
-        windows: Mapping[int, tuple[int, ...]],
-        values: str,
-    ) -> None:
-        self.kernel = kernel
-        self.spawned = spawned
-        self.windows = dict(windows)
-        self.values = values
+    def __init__(self, given: Given) -> None:
+        self.kernel = kernel = given.kernel
+        self.spawned = spawned = given.spawned
+        self.windows = dict(given.windows)
+        self.values = given.values
         self.source = PathSource(f"{kernel.name} path")
         # `new` is what a named tuple's own constructor comes down to.
         names = {"Memory": Memory, "Held": Held, "Array": np.ndarray}

@@ -23,6 +23,7 @@ from pallas_debug.ir.flow import leaders, live_at_leaders
 from pallas_debug.machine.places import Plan
 from pallas_debug.machine.replaying.accesses import Accesses
 from pallas_debug.machine.replaying.effects import DATA, INERT, SIZED, SPAWN
+from pallas_debug.machine.replaying.lines import Given
 from pallas_debug.machine.replaying.lines import NotReplayable as NotReplayable
 from pallas_debug.machine.replaying.scopes import Scopes
 from pallas_debug.machine.replaying.values import CORE, DATUM, KNOWN, UNKNOWN, Value
@@ -87,7 +88,9 @@ def compile_path(
     Raises:
       NotReplayable: There is none.
     """
-    builder = _Builder(kernel, spawned, windows, values)
+    builder = _Builder(
+        Given(kernel=kernel, spawned=spawned, windows=windows, values=values)
+    )
     for thread, start, following in legs:
         if following == WAITS:
             builder.wait(thread, kernel.tape[start])

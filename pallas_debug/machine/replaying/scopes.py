@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.machine import peers
-from pallas_debug.machine.replaying.lines import NotReplayable
+from pallas_debug.machine.replaying.lines import Given, NotReplayable
 from pallas_debug.machine.replaying.values import ASKED, CORE, DATUM, KNOWN, Value
 from pallas_debug.machine.replaying.windows import Windows
 from pallas_debug.machine.rules import RULES
@@ -23,14 +21,8 @@ class Scopes(Windows):
       users: How many threads still use the buffers of an allocation.
     """
 
-    def __init__(
-        self,
-        kernel: ir.Kernel,
-        spawned: Sequence[tuple[int, int]],
-        windows: Mapping[int, tuple[int, ...]],
-        values: str,
-    ) -> None:
-        super().__init__(kernel, spawned, windows, values)
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
         self.allocs: dict[tuple[int, ...], tuple[Value, ...]] = {}
         self.counts: dict[tuple[int, int], int] = {}
         self.users: dict[tuple[Value, ...], int] = {}

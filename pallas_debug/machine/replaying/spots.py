@@ -7,13 +7,12 @@ few comparisons and a slice. Nothing here reads or writes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pallas_debug import ir
 from pallas_debug.machine.places import dynamic_slots
 from pallas_debug.machine.quick import locator
-from pallas_debug.machine.replaying.lines import Lines
+from pallas_debug.machine.replaying.lines import Given, Lines
 from pallas_debug.machine.replaying.values import KNOWN, form
 
 
@@ -42,14 +41,8 @@ class Spots(Lines):
       placed: Those that were found, by text.
     """
 
-    def __init__(
-        self,
-        kernel: ir.Kernel,
-        spawned: Sequence[tuple[int, int]],
-        windows: Mapping[int, tuple[int, ...]],
-        values: str,
-    ) -> None:
-        super().__init__(kernel, spawned, windows, values)
+    def __init__(self, given: Given) -> None:
+        super().__init__(given)
         self.placed: dict[str, Spot | None] = {}
 
     def is_box(self, access: ir.Access, thread: int) -> bool:
