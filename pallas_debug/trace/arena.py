@@ -7,6 +7,7 @@ Values of one type lie in rows: then a value's place is the next row of an array
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -44,23 +45,40 @@ class Arena:
             or not flags.c_contiguous
         ):
             return value
-        if value.shape != self._shape or value.dtype is not self._dtype:
-            self._turn_to(value)
-        rows = next(self._free, None)
-        if rows is None:
-            self._free = self._types[self._shape, self._dtype] = self._rows(value)
-            rows = next(self._free)
-        row, twin = rows
+        row, twin = self._place(value)
         row[...] = value
         return twin
 
-    def _turn_to(self, value: np.ndarray) -> None:
-        """From here on, values of this type come."""
-        self._shape, self._dtype = key = value.shape, value.dtype
-        self._free = self._types.get(key) or iter(())
+    def made(self, operation: np.ufunc, left: Any, right: Any) -> Any:
+        """`keep(operation(left, right))`, computed where it is to stay if it can be.
+
+        `operation` gives a result of its operands' type, as a sum does.
+        """
+        like, other = (left, right) if type(left) is np.ndarray else (right, left)
+        if (
+            type(like) is not np.ndarray
+            or not LEAST <= like.nbytes <= MOST
+            or getattr(other, "dtype", None) is not like.dtype
+            or (other.ndim and other.shape != like.shape)
+        ):
+            return operation(left, right)
+        row, twin = self._place(like)
+        operation(left, right, out=row)
+        return twin
+
+    def _place(self, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the next value of a type goes: to write to, and to read from."""
+        if like.shape != self._shape or like.dtype is not self._dtype:
+            self._shape, self._dtype = key = like.shape, like.dtype
+            self._free = self._types.get(key) or iter(())
+        place = next(self._free, None)
+        if place is None:
+            self._free = self._types[self._shape, self._dtype] = self._rows(like)
+            place = next(self._free)
+        return place
 
     def _rows(self, value: np.ndarray) -> Any:
-        """Places for some values, each to write to and to read from."""
+        """Places for some values of a type."""
         size = value.nbytes + -value.nbytes % ALIGNMENT
         count = max(RESERVED // size, 1)
         first = self._used
@@ -74,8 +92,14 @@ class Arena:
             value.dtype,
             self._piece,
             first,
-            (size, *value.strides),
+            (size, *_strides(value)),
         )
         twins = rows[...]
         twins.flags.writeable = False
         return zip(rows, twins, strict=True)
+
+
+def _strides(value: np.ndarray) -> tuple[int, ...]:
+    """Of an array of the same type whose elements lie one after the other."""
+    sizes = (*value.shape[1:], value.itemsize)
+    return tuple(math.prod(sizes[dim:]) for dim in range(value.ndim))

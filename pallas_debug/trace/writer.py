@@ -36,6 +36,7 @@ class Writer:
       payloads: Recorded values.
       payload_bytes: Sum of their sizes.
       keep: Gives a value that is about to be recorded a better place (`Arena.keep`).
+      made: Computes one where it is to stay (`Arena.made`).
       threads, buffers: Rows of the side tables (`ThreadRow`, `BufferRow`), perhaps as
         plain tuples: they are made by the thousand while a kernel runs.
       texts: Printed texts.
@@ -51,7 +52,8 @@ class Writer:
         self._payload_ids: dict[int, int] = {}
         self._part_ids: dict[tuple[str, tuple[int, ...], bytes], int] = {}
         self.payload_bytes = 0
-        self.keep = Arena().keep
+        arena = Arena()
+        self.keep, self.made = arena.keep, arena.made
         self.threads: list[tuple[Any, ...]] = []
         self.buffers: list[tuple[Any, ...]] = []
         self.texts: list[str] = []

@@ -65,3 +65,38 @@ def read_only(value):
 )
 def test_what_others_hold_or_is_not_worth_it_stays_where_it_is(value):
     assert Arena().keep(value) is value
+
+
+@pytest.mark.parametrize("operation", [np.add, np.subtract, np.multiply])
+@pytest.mark.parametrize("scalar_first", [False, True])
+def test_what_is_made_in_its_place_is_what_the_operation_gives(operation, scalar_first):
+    values = np.arange(1024, dtype=np.float32).reshape(32, 32)
+    other = np.float32(3)
+    operands = (other, values) if scalar_first else (values, other)
+    made = Arena().made(operation, *operands)
+    np.testing.assert_array_equal(made, operation(*operands))
+    assert made.dtype == values.dtype
+    assert not made.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (np.ones((32, 32), np.float32), np.ones((2, 32, 32), np.float32)),
+        (np.ones((32, 32), np.float32), np.ones((32, 32), np.float64)),
+        (np.ones((32, 32), np.float32), 2.0),
+        (np.ones(4, np.float32), np.float32(1)),
+        (np.float32(1), np.float32(2)),
+    ],
+)
+def test_an_operation_whose_result_may_be_of_another_type_is_left_alone(left, right):
+    made, expected = Arena().made(np.add, left, right), left + right
+    np.testing.assert_array_equal(made, expected)
+    assert (made.shape, made.dtype) == (expected.shape, expected.dtype)
+
+
+def test_a_transposed_operand_gives_an_array_in_rows():
+    left = np.arange(2048, dtype=np.float32).reshape(32, 64).T
+    made = Arena().made(np.add, left, np.float32(1))
+    assert made.flags.c_contiguous
+    np.testing.assert_array_equal(made, left + 1)

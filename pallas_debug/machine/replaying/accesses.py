@@ -6,12 +6,20 @@ all others, also when that is found out in a block, the rule itself is called.
 
 from __future__ import annotations
 
+import re
+
+import numpy as np
+
 from pallas_debug import ir
 from pallas_debug.machine.replaying.effects import READS, WRITES
 from pallas_debug.machine.replaying.lines import Given, NotReplayable
 from pallas_debug.machine.replaying.spots import Spots
 from pallas_debug.machine.replaying.values import ASKED, DATUM, UNKNOWN
 from pallas_debug.machine.rules import RULES
+
+# Operations whose result has the type of their operands.
+SIGNS = {"+": np.add, "-": np.subtract, "*": np.multiply}
+OF_TWO = re.compile(r"\((\w+) ([-+*]) (\w+)\)")
 
 
 class Accesses(Spots):
@@ -77,6 +85,7 @@ class Accesses(Spots):
         fits = f"type({value}) is Array and {value}.shape == {spot.shape}"
         lines = [f"{memory} = M[{spot.ref}]"]
         if self.values != "none":
+            self._compute_in_place(value)
             kept = self.r.name()
             lines.append(f"{kept} = keep({value})")
         store = [
@@ -93,6 +102,18 @@ class Accesses(Spots):
         self.data.append(f"if {spot.inside} and {fits}:")
         self.data += (f"    {line}" for line in lines)
         self.data.append(f"else: {call}")
+
+    def _compute_in_place(self, value: str) -> None:
+        """A sum, difference or product that is kept need not be copied to its place."""
+        for number in range(len(self.data) - 1, -1, -1):
+            name, _, expression = self.data[number].partition(" = ")
+            if name == value:
+                found = OF_TWO.fullmatch(expression)
+                if found is not None:
+                    left, sign, right = found.groups()
+                    made = f"made({self.source.constant(SIGNS[sign])}, {left}, {right})"
+                    self.data[number] = f"{name} = {made}"
+                return
 
     def _is_scalar(self, thread: int, instr: ir.Instr) -> bool:
         """Whether this reads one element that stays the same while the launch runs."""

@@ -21,7 +21,8 @@ from pallas_debug.machine.rules.grid_windows import Held
 
 # What the lines of a block find: `m` is the machine, `R` the entry thread's registers.
 PRELUDE = (
-    "M, N, note, keep = m.state.memory, m.notes, m.noted.extend, m.keep",
+    "M, N, note = m.state.memory, m.notes, m.noted.extend",
+    "keep, made = m.keep, m.made",
     "buffers, region, pay = m.writer.buffers, m.writer.region, m.pay",
     "tid, device, launch = m.tid, m.device, m.launch_number",
 )

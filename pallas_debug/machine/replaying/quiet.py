@@ -27,10 +27,11 @@ class Quiet(Step):
       notes: What the core remembers of its grid points.
       ids: Coordinates of the device, by axis.
       keep: Gives an array that is about to be recorded a better place.
+      made: Computes one there.
       pay: The number of a value that is recorded.
     """
 
-    __slots__ = ("_regions", "ids", "keep", "noted", "notes", "pay")
+    __slots__ = ("_regions", "ids", "keep", "made", "noted", "notes", "pay")
 
     def __init__(self, m: Step) -> None:
         for name in Facts.__slots__:
@@ -38,7 +39,7 @@ class Quiet(Step):
         self.noted: list[int] = []
         self.notes: dict[Any, Any] = {}
         self.ids = {axis: np.int32(at) for axis, at in m.launch.device.items()}
-        self.keep = self.writer.keep
+        self.keep, self.made = self.writer.keep, self.writer.made
         self.pay = self.writer.payer(m.options.max_value_bytes, self._fill_up)
         self._regions: dict[tuple[Any, ...], dict[Any, int]] = {}
 
@@ -79,7 +80,7 @@ class Quiet(Step):
         return self._regions.setdefault(form, {})
 
     def _fill_up(self) -> None:
-        self.full, self.keep = True, _as_it_is
+        self.full, self.keep, self.made = True, _as_it_is, _plainly
 
     def _alloc_sync(self, decl: ir.Buffer) -> int:
         number = self._buffer(decl, "sync", int(decl.params.get("num_arrivals", 0)))
@@ -89,3 +90,7 @@ class Quiet(Step):
 
 def _as_it_is(value: np.ndarray) -> np.ndarray:
     return value
+
+
+def _plainly(operation: np.ufunc, left: Any, right: Any) -> Any:
+    return operation(left, right)
