@@ -2,21 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import itertools
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.machine.memory import ELEMENTS, Elements, Packed, Place, dtype_of
 
+KEPT = 8  # views of whole buffers, each as large as eight bytes for an element
+
+
+class _View(NamedTuple):
+    """Element numbers in the order of a view.
+
+    `size` is how many there are in the buffer, in units of the dtype `cast` if that is
+    not None; `words` are the elements that packed words consist of.
+    """
+
+    flat: np.ndarray
+    size: int
+    cast: np.dtype | None = None
+    words: np.ndarray | None = None
+
 
 def elements(
     shape: tuple[int, ...], dtype: np.dtype, flat: np.ndarray, rest: list[tuple]
 ) -> Place:
     """The place of element numbers `flat` seen through the views of `rest`."""
-    size = int(np.prod(shape))
-    cast: np.dtype | None = None
-    words: np.ndarray | None = None
+    return _place(dtype, _seen(dtype, _View(flat, math.prod(shape)), rest))
+
+
+def elements_of_whole(
+    shape: tuple[int, ...], dtype: np.dtype, rest: list[tuple]
+) -> Place:
+    """The same of a whole buffer; what no index changes is computed once."""
+    views = list(
+        itertools.takewhile(lambda one: not isinstance(one[0], ir.Index), rest)
+    )
+    same = tuple(s for s, _ in views if not isinstance(s, (ir.Peer, ir.Multicast)))
+    view = _of_whole(shape, dtype, same)
+    return _place(dtype, _seen(dtype, view, rest[len(views) :]))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _of_whole(
+    shape: tuple[int, ...], dtype: np.dtype, views: tuple[ir.ViewStep, ...]
+) -> _View:
+    size = math.prod(shape)
+    flat = np.arange(size, dtype=np.int64).reshape(shape)
+    flat.flags.writeable = False
+    return _seen(dtype, _View(flat, size), [(step, None) for step in views])
+
+
+def _seen(dtype: np.dtype, view: _View, rest: list[tuple]) -> _View:
+    """A view through further ones."""
+    flat, size, cast, words = view
     for step, indices in rest:
         if isinstance(step, ir.Index):
             flat = _take(flat, indices, step.gathered_at)
@@ -34,6 +77,11 @@ def elements(
                 continue
             flat, size = _recast(flat, cast or dtype, new, step.shape, offset, size)
             cast = new
+    return _View(flat, size, cast, words)
+
+
+def _place(dtype: np.dtype, view: _View) -> Place:
+    flat, size, cast, words = view
     place = Place((ELEMENTS,), flat.shape)
     if words is None:
         place.special = Elements(flat, size, cast)

@@ -125,7 +125,10 @@ def filled(shape: tuple[int, ...], dtype: np.dtype, value: Any) -> np.ndarray:
 class Place:
     """Where an access lands: how to index the data, and the region for the trace."""
 
-    __slots__ = ("axes", "fast", "index", "inside", "region", "row", "shape", "special")
+    __slots__ = (
+        *("axes", "fast", "fold", "index", "inside"),
+        *("region", "row", "shape", "special"),
+    )
 
     def __init__(self, row: tuple[int, ...], shape: tuple[int, ...]) -> None:
         self.row = row
@@ -134,6 +137,7 @@ class Place:
         self.index: Any = ()
         self.axes: tuple[int, ...] | None = None
         self.inside: Any = None
+        self.fold: Fold | None = None
         self.special: Any = None
         self.fast = False
 
@@ -149,6 +153,8 @@ class Place:
             value = value[self.inside.squeeze]
         if self.axes is not None:
             value = value.transpose(self.axes)
+        if self.fold is not None:
+            value = self.fold.seen(value)
         return value.copy() if isinstance(value, np.ndarray) else value
 
     def write(self, data: np.ndarray, value: Any) -> None:
@@ -156,8 +162,7 @@ class Place:
         if self.special is not None:
             self.special.write(data, value)
             return
-        if self.axes is not None:
-            value = np.transpose(value, np.argsort(self.axes))
+        value = self.base(value)
         if self.inside is not None:
             value = np.reshape(value, self.inside.shape)[self.inside.dst]
             data[self.index] = value
@@ -174,7 +179,28 @@ class Place:
         """The value as it lies in the buffer: for the trace."""
         if self.axes is not None:
             return np.transpose(value, np.argsort(self.axes))
-        return value
+        return value if self.fold is None else self.fold.laid(value)
+
+
+class Fold(NamedTuple):
+    """How a reshaped view shows a box: its dimensions cut, in order, and merged again."""
+
+    box: tuple[int, ...]
+    cut: tuple[int, ...]
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+    def seen(self, value: np.ndarray) -> Any:
+        """A box's contents as the view shows them."""
+        shown = value.reshape(self.cut).transpose(self.order).reshape(self.shape)
+        return shown if self.shape else shown[()]
+
+    def laid(self, value: Any) -> np.ndarray:
+        """What the view shows, as it lies in the box."""
+        sizes = [self.cut[n] for n in self.order]
+        return (
+            np.reshape(value, sizes).transpose(np.argsort(self.order)).reshape(self.box)
+        )
 
 
 class Inside(NamedTuple):

@@ -1,7 +1,7 @@
 """From an access with its traced indices to a `Place`: boxes where possible.
 
-A chain of indexers and transposes composes to one box of the buffer; reshapes, casts
-and gathers fall back to explicit element numbers.
+A chain of indexers, transposes and most reshapes composes to one box of the buffer;
+casts and gathers fall back to explicit element numbers.
 """
 
 from __future__ import annotations
@@ -12,15 +12,10 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine.elements import elements
-from pallas_debug.machine.memory import (
-    BOX,
-    Inside,
-    Place,
-    Window,
-)
+from pallas_debug.machine.boxes import Box
+from pallas_debug.machine.elements import elements, elements_of_whole
+from pallas_debug.machine.memory import BOX, Place, Window
 from pallas_debug.machine.quick import locator, scalar
-from pallas_debug.trace.regions import clip
 
 
 class Plan:
@@ -47,25 +42,39 @@ class Plan:
             place = _plain(window, shape)
         if place is not None:
             return place
-        box = _Box.whole(shape) if window is None else _Box.window(window)
-        values = iter(dyn)
-        for number, step in enumerate(self.steps):
-            if isinstance(step, ir.Index):
-                indices = [_resolve(dim, values) for dim in step.dims]
-                if any(kind == "gather" for kind, *_ in indices):
-                    rest = [(step, indices), *_bind(self.steps[number + 1 :], values)]
-                    return elements(shape, dtype, box.numbers(shape), rest)
-                box = box.index(indices)
-            elif isinstance(step, ir.Transpose):
-                box = box.transpose(step.permutation)
-            elif isinstance(step, (ir.Peer, ir.Multicast)) or (
-                isinstance(step, ir.Reshape) and box.shape == step.shape
-            ):
-                continue
-            else:
-                rest = _bind(self.steps[number:], values)
-                return elements(shape, dtype, box.numbers(shape), rest)
-        return box.place(shape)
+        box = Box.whole(shape) if window is None else Box.window(window)
+        bound = _bind(self.steps, iter(dyn))
+        # Where element numbers begin if they are needed: as long as it was a plain box.
+        plain, rest = box, bound
+        for number, (step, indices) in enumerate(bound):
+            found = _behind(box, step, indices)
+            if found is None:
+                break
+            box = found
+            if not box.folded:
+                plain, rest = box, bound[number + 1 :]
+        else:
+            place = box.place(shape)
+            if place is not None:
+                return place
+        if plain.is_all_of(shape):
+            return elements_of_whole(shape, dtype, rest)
+        return elements(shape, dtype, plain.numbers(shape), rest)
+
+
+def _behind(box: Box, step: ir.ViewStep, indices: list[tuple] | None) -> Box | None:
+    """The box that one more view shows; None if that is none."""
+    if isinstance(step, (ir.Peer, ir.Multicast)):
+        return box
+    if isinstance(step, ir.Index):
+        assert indices is not None
+        gathers = any(kind == "gather" for kind, *_ in indices)
+        return None if gathers else box.index(indices)
+    if isinstance(step, ir.Transpose):
+        return box.transpose(step.permutation)
+    if isinstance(step, ir.Reshape):
+        return box if box.shape == step.shape else box.reshape(step.shape)
+    return None
 
 
 def _plain(ref: Window, shape: tuple[int, ...]) -> Place | None:
@@ -119,89 +128,3 @@ def _bind(steps: Sequence[ir.ViewStep], values: Any) -> list[tuple]:
 # A reference with its views, ready to be read or written: a buffer number or a `Window`,
 # the plan, the values of the traced indices. A bare tuple, since each access makes one.
 Target = tuple[Any, Plan, tuple[Any, ...]]
-
-
-class _Box:
-    """A box of a buffer and how the view's dimensions map to the buffer's."""
-
-    __slots__ = ("dims", "order")
-
-    def __init__(self, dims: list[tuple[int, int, int]], order: list[int]) -> None:
-        self.dims = dims
-        self.order = order
-
-    @classmethod
-    def whole(cls, shape: tuple[int, ...]) -> _Box:
-        return cls([(0, size, 1) for size in shape], list(range(len(shape))))
-
-    @classmethod
-    def window(cls, ref: Window) -> _Box:
-        dims = [(start, size, 1) for start, size in zip(ref.origin, ref.sizes)]  # noqa: B905
-        return cls(dims, [d for d in range(len(dims)) if d not in ref.squeezed])
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.dims[d][1] for d in self.order)
-
-    def index(self, indices: list[tuple]) -> _Box:
-        dims, order = list(self.dims), []
-        for d, index in zip(self.order, indices, strict=True):
-            start, _, stride = dims[d]
-            if index[0] == "at":
-                dims[d] = (start + index[1] * stride, 1, 1)
-            else:
-                _, first, size, step = index
-                dims[d] = (start + first * stride, size, stride * step)
-                order.append(d)
-        return _Box(dims, order)
-
-    def transpose(self, permutation: Sequence[int]) -> _Box:
-        return _Box(self.dims, [self.order[p] for p in permutation])
-
-    def place(self, shape: tuple[int, ...]) -> Place:
-        row: list[int] = [BOX]
-        inside = True
-        for (start, size, stride), limit in zip(self.dims, shape, strict=True):
-            row += (start, size, stride)
-            last = start + (size - 1) * stride
-            inside = inside and size > 0 and start >= 0 and last < limit
-        place = Place(tuple(row), self.shape)
-        kept = sorted(self.order)
-        if inside:
-            place.index = tuple(
-                slice(start, start + (size - 1) * stride + 1, stride)
-                if d in kept
-                else start
-                for d, (start, size, stride) in enumerate(self.dims)
-            )
-        else:
-            place.index, place.inside = self._clipped(shape, kept)
-        if kept != self.order:
-            place.axes = tuple(kept.index(d) for d in self.order)
-        place.fast = inside and place.axes is None
-        return place
-
-    def _clipped(self, shape: tuple[int, ...], kept: list[int]) -> tuple[Any, Inside]:
-        source, target, squeeze = [], [], []
-        for d, (start, size, stride) in enumerate(self.dims):
-            first, begin, count = clip((start, size, stride), shape[d])
-            begin = begin if count else 0
-            end = begin + (count - 1) * stride + 1 if count else 0
-            source.append(slice(begin, end, stride))
-            target.append(slice(first, first + count))
-            squeeze.append(slice(None) if d in kept else 0)
-        sizes = tuple(size for _, size, _ in self.dims)
-        return tuple(source), Inside(sizes, tuple(target), tuple(squeeze))
-
-    def numbers(self, shape: tuple[int, ...]) -> np.ndarray:
-        """Flat element numbers in view order; -1 outside the buffer."""
-        flat = np.zeros((), np.int64)
-        ok = np.ones((), bool)
-        for (start, size, stride), limit in zip(self.dims, shape, strict=True):
-            at = start + np.arange(size, dtype=np.int64) * stride
-            flat = flat[..., None] * limit + at
-            ok = ok[..., None] & (at >= 0) & (at < limit)
-        flat = np.where(ok, flat, -1)
-        kept = sorted(self.order)
-        flat = flat[tuple(slice(None) if d in kept else 0 for d in range(len(shape)))]
-        return flat.transpose([kept.index(d) for d in self.order])

@@ -90,6 +90,24 @@ def indexers(draw, shape, gathers=True):
 
 
 @st.composite
+def reshapes(draw, shape):
+    """Dimensions cut in two, merged with the next one, or made up."""
+    sizes = list(shape)
+    for _ in range(draw(st.integers(0, 3))):
+        at = draw(st.integers(0, max(len(sizes) - 1, 0)))
+        kind = draw(st.sampled_from(["cut", "merge", "one"]))
+        if kind == "one" or not sizes:
+            sizes.insert(at, 1)
+        elif kind == "cut":
+            divisors = [n for n in range(1, sizes[at] + 1) if sizes[at] % n == 0]
+            low = draw(st.sampled_from(divisors or [1]))
+            sizes[at : at + 1] = [sizes[at] // low, low]
+        else:
+            sizes[at : at + 2] = [int(np.prod(sizes[at : at + 2]))]
+    return tuple(sizes)
+
+
+@st.composite
 def chains(draw, shape, gathers=True):
     """View steps that fit a shape."""
     steps, numbers = [], np.zeros(shape)
@@ -103,15 +121,13 @@ def chains(draw, shape, gathers=True):
             permutation = draw(st.permutations(range(numbers.ndim)))
             step = ir.Transpose(permutation=tuple(permutation))
         else:
-            step = ir.Reshape(shape=draw(st.sampled_from(
-                [(numbers.size,), (1, numbers.size), numbers.shape]
-            )))  # fmt: skip
+            step = ir.Reshape(shape=draw(reshapes(numbers.shape)))
         numbers = oracle(numbers, [step])
         steps.append(step)
     return steps
 
 
-shapes = st.lists(st.integers(0, 5), max_size=3).map(tuple)
+shapes = st.lists(st.sampled_from([0, 1, 2, 3, 4, 5, 6, 8]), max_size=3).map(tuple)
 cases = shapes.flatmap(lambda s: st.tuples(st.just(s), chains(s)))
 
 
@@ -289,3 +305,27 @@ def test_dynamic_size_comes_after_its_start():
     dim = ir.Slice(start=ir.Const(1), size=-1, size_operand=ir.Const(2))
     place = located((4,), [ir.Index(dims=(dim,))])
     assert place.row == (0, 1, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "steps", "row"),
+    [
+        ((64, 4), [((8, 8, 4)), (3,)], (0, 24, 8, 1, 0, 4, 1)),
+        ((64, 4), [((8, 8, 4)), (3, 2)], (0, 26, 1, 1, 0, 4, 1)),
+        ((64, 4), [((8, 8, 4)), (tapes.ds(0, 8, 1), 2)], (0, 2, 8, 8, 0, 4, 1)),
+        ((64, 4), [((256,)), (tapes.ds(8, 8, 1),)], (0, 2, 2, 1, 0, 4, 1)),
+        ((64, 4), [((256,)), (tapes.ds(5, 3, 1),)], (0, 1, 1, 1, 1, 3, 1)),
+        ((64, 4), [((8, 8, 4)), (tapes.ds(2, 2, 1),)], (0, 16, 16, 1, 0, 4, 1)),
+    ],
+)
+def test_reshaped_rows_are_a_box(shape, steps, row):
+    reshaped, dims = steps
+    whole = [tapes.ds(0, size, 1) for size in reshaped[len(dims) :]]
+    views = [ir.Reshape(shape=reshaped), tapes.index(*dims, *whole)]
+    assert located(shape, views).row == row
+
+
+@pytest.mark.parametrize("start", [6, 8, -1])
+def test_what_lies_past_a_reshaped_view_or_across_its_rows_is_no_box(start):
+    views = [ir.Reshape(shape=(256,)), tapes.index(tapes.ds(start, 4, 1))]
+    assert (located((64, 4), views).special is None) == (start == 8)
