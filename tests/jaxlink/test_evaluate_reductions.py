@@ -210,3 +210,24 @@ def test_threefry_rounds():
     want = equation.primitive.bind(*operands, **equation.params)
     for g, w in zip(got, want, strict=True):
         assert_same(g, np.asarray(w))
+
+
+SQUARE = np.eye(4, dtype=np.float32) * 5 + RNG.random((4, 4), np.float32)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda a: jnp.linalg.cholesky(a @ a.T),
+        lambda a: jnp.linalg.solve(a, a[0]),
+        lambda a: jnp.linalg.qr(a)[1],
+        lambda a: jnp.linalg.svd(a, compute_uv=False),
+        lambda a: jnp.linalg.eigvalsh(a + a.T),
+        lambda a: lax.linalg.triangular_solve(
+            jnp.tril(a), a, left_side=True, lower=True
+        ),
+    ],
+    ids=["cholesky", "solve", "qr", "svd", "eigh", "triangular"],
+)
+def test_linear_algebra(fn):
+    agree(fn, SQUARE)

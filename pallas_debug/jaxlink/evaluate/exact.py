@@ -36,7 +36,10 @@ XLA_ONLY = kinds.names(
     "select_and_gather_add ragged_dot_general scaled_dot conv_general_dilated fft "
     "rng_bit_generator rng_uniform random_bits random_seed random_fold_in "
     "random_split random_gamma philox2x32 philox4x32 threefry4x32 iota_2x32_shape "
-    "einshape_lo polynomial dynamic_update_slice_add"
+    "einshape_lo polynomial dynamic_update_slice_add cholesky cholesky_update "
+    "custom_linear_solve eig eigh geqrf geqp3 hessenberg householder_product lu "
+    "lu_pivots_to_permutation qr schur svd symmetric_product triangular_solve "
+    "tridiagonal tridiagonal_solve"
 )
 """Names of pure primitives without a NumPy rule."""
 
