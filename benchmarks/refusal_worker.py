@@ -9,7 +9,6 @@ started it starts the next one behind the kernel.
 """
 
 import functools
-import importlib
 import json
 import os
 import sys
@@ -21,9 +20,15 @@ import refusal_kernels
 import pallas_debug as pldb
 from pallas_debug.jaxlink import targets
 from pallas_debug.jaxlink.pretend import pretend
+from pallas_debug.session import foreseen
 
-portability = importlib.import_module("pallas_debug.session.portability")
 MODES = {"GPU interpret mode": "gpu", "TPU interpret mode": "tpu"}
+STATUS = {
+    "lowers": "runs",
+    "differs": "runs",
+    "foreign": "refused",
+    "unfinished": "not tried",
+}
 OURS, BY_CHECKS = "expected", "GPU interpret mode"
 
 
@@ -31,7 +36,7 @@ def main() -> None:
     what, sources, seconds, first = sys.argv[1:]
     kernels = refusal_kernels.kernels(tuple(sources.split(",")))
     names = [one.name for one in kernels]
-    print(json.dumps({"names": names, "jax": jax.__version__}), flush=True)
+    print(json.dumps({"names": names}), flush=True)
     target = {one.name: one for one in (*targets.interpreters(), *targets.BACKENDS)}
     for number in range(int(first), len(kernels)):
         if what == OURS:
@@ -105,21 +110,21 @@ def expected(kernel: Any, seconds: str) -> dict[str, Any]:
 
 def _foreseen(recorded: Any) -> Any:
     """What the checks alone say about GPU interpret mode; JAX runs nothing."""
+    findings = foreseen.refusals(recorded)
     raised = [
         [one.details["exception"], one.details["wording"], one.code]
-        for one in portability.foreseen(recorded)
-        if one.details.get("exception") and one.details["where"] == BY_CHECKS
+        for one in findings
+        if foreseen.stops(one)
     ]
     hangs = any(launch.outcome.kind == "deadlock" for launch in recorded.launches)
-    status = "hangs" if portability.hangs_all_the_same(recorded) else ""
+    status = "hangs" if foreseen.hangs_all_the_same(recorded, findings) else ""
     status = status or ("refused" if raised else "hangs" if hangs else "runs")
     return [status, raised]
 
 
 def _said(row: Any) -> list[Any]:
-    status = {"lowers": "runs", "differs": "runs", "foreign": "refused"}
-    kind, _, message = row.why.partition(": ")
-    return [status.get(row.status, row.status), [[kind, message, row.code]]]
+    kind, _, message = row.raised.partition(": ")
+    return [STATUS.get(row.status, row.status), [[kind, message, row.code]]]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
-"""What the stages of a page's redraw cost, from a trace of the browser: CPU time only."""
+"""What a page's redraw costs by stage and by picture, from a trace of the browser: CPU time only."""
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import json
 from collections import Counter, defaultdict
 from typing import Any
 
+MARK = "step"  # what the page marks the beginning of a step with
+PICTURES = ["devtools.timeline", "toplevel", "blink.user_timing", "__metadata"]
 CATEGORIES = [
     "devtools.timeline",
     "disabled-by-default-devtools.timeline",
@@ -13,6 +17,8 @@ CATEGORIES = [
     "__metadata",
 ]
 MAIN = "CrRendererMain"
+TASK = "ThreadControllerImpl::RunTask"
+PICTURE = "Layerize"  # the browser's last word on each picture
 STAGES = {  # names of the browser's events by what they are called here
     "script": {
         "EvaluateScript",
@@ -61,6 +67,28 @@ def of(trace: bytes, steps: int) -> dict[str, float]:
             if name.startswith(names)
         )
     return {column: found[column] / 1e6 / steps for column in COLUMNS}
+
+
+def pictures(trace: bytes) -> list[list[float]]:
+    """For each step the seconds of work on the main thread before each picture."""
+    events = json.loads(trace)["traceEvents"]
+    marks = [e for e in events if e["name"] == MARK and "user_timing" in e["cat"]]
+    main = marks[0]["pid"], marks[0]["tid"]
+    found = _by_thread(events)[main]
+    tasks = sorted((e for e in found if e["name"] == TASK), key=lambda e: e["ts"])
+    starts = [e["ts"] for e in tasks]
+    drawn = {
+        bisect.bisect_right(starts, e["ts"]) - 1 for e in found if e["name"] == PICTURE
+    }
+    begins = sorted(bisect.bisect_right(starts, e["ts"]) - 1 for e in marks)
+    steps: list[list[float]] = []
+    for begin, end in itertools.pairwise([*begins, len(tasks)]):
+        steps.append([0.0])
+        for number in range(begin, end):
+            steps[-1][-1] += tasks[number].get("tdur", 0) / 1e6
+            if number in drawn:
+                steps[-1].append(0.0)
+    return steps
 
 
 def _by_thread(

@@ -20,7 +20,8 @@ MEASURED_HOW = (
     "refusals and the shipped kernels where the heading names them. For GPU interpret",
     "mode the checks foresee without running JAX; for the other targets `portability`",
     "asks JAX in its own way, and what is measured is whether that is what a user gets. A",
-    "refusal counts with the same class and wording only, a hang as a hang.",
+    "refusal counts with the same class and wording only, a hang as a hang. Rows of JAX's",
+    "tests count the launches of its own interpreter tests, races and all.",
 )
 FAMILIES = {
     "PD1": "Memory",

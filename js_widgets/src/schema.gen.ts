@@ -114,6 +114,10 @@ export const VIEW_ARRAYS = [
   "view.scopes.first",
   /** scope around it in its kernel, -1 for the kernel itself */
   "view.scopes.parent",
+  /** event that begins another call, loop or branch like the last */
+  "view.entries.event",
+  /** how many of its callers stay, the outermost; the others do not */
+  "view.entries.kept",
   /** per event: the thread's own tick */
   "view.clock",
   /** event that happens before */
@@ -225,7 +229,7 @@ export interface LocView {
   readonly text: string;
 }
 
-/** A verdict with its evidence. `refusal`: it predicts that JAX stops here; `other`: the line of the second access; `doc`: what its check's page says. */
+/** A verdict with its evidence. `refusal`: it predicts that JAX stops here; `other`: the line of the second access; `calls`: where the functions around its line were called, innermost first; `cause`: row of the finding that it follows from, or -1; `doc`: what its check's page says. */
 export interface FindingView {
   readonly code: string;
   readonly name: string;
@@ -237,6 +241,7 @@ export interface FindingView {
   readonly line: number;
   readonly loc: LocView | null;
   readonly other: LocView | null;
+  readonly calls: readonly LocView[];
   readonly launch: number;
   readonly buffer: string;
   readonly buffer_row: number;
@@ -246,6 +251,7 @@ export interface FindingView {
   readonly events: readonly number[];
   readonly count: number;
   readonly details: Readonly<Record<string, unknown>>;
+  readonly cause: number;
   readonly doc: string;
 }
 

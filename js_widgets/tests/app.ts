@@ -52,7 +52,10 @@ export async function pageOf(
   const mounted = mount(element, bytes, state, host);
   const app = await mounted.ready;
   const root = element.shadowRoot!;
-  const settle = () => new Promise<void>((resolve) => setTimeout(resolve, 20));
+  const settle = async () => {
+    do await new Promise<void>((resolve) => setTimeout(resolve, 20));
+    while (app?.isBehind.value);
+  };
   const find = (selector: string) => {
     const found = root.querySelector<HTMLElement>(selector);
     if (!found) throw new Error(`no ${selector} in ${root.textContent?.slice(0, 400)}`);

@@ -44,6 +44,14 @@ from pallas_debug.trace.trace import Trace
 @check("PD211", "barrier-phase-missed")
 def barrier_phase_missed(trace: Trace) -> Iterator[Finding]:
     """Waits that no arrival of the next phase waits for, by line."""
+    waits, arrivals = unseen(trace)
+    last = dict(zip(waits.tolist(), arrivals.tolist(), strict=True))
+    for group in accesses.by_line(trace, np.unique(waits)):
+        yield _finding(trace, group, last[int(group[0])])
+
+
+def unseen(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Waits that no arrival of the next phase waits for, each with all of these."""
     is_barrier = np.array([dtypes.is_barrier(r.dtype) for r in trace.buffer_rows], bool)
     waits = _of_barriers(trace, Kind.WAIT, is_barrier)
     arrivals = _of_barriers(trace, Kind.ARRIVE, is_barrier)
@@ -62,9 +70,7 @@ def barrier_phase_missed(trace: Trace) -> Iterator[Finding]:
     is_safe = np.zeros(len(waits), bool)
     if len(of):
         np.logical_or.at(is_safe, of, trace.order.before(waits[of], after))
-    last = dict(zip(waits.tolist(), (first + counts - 1).tolist(), strict=True))
-    for group in accesses.by_line(trace, waits[~is_safe]):
-        yield _finding(trace, group, int(arrivals[last[int(group[0])]]))
+    return waits[of][~is_safe[of]], after[~is_safe[of]]
 
 
 def _of_barriers(trace: Trace, kind: Kind, is_barrier: np.ndarray) -> np.ndarray:

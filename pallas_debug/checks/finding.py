@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePath
+from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
@@ -33,12 +34,15 @@ class Finding:
       code, name, severity: Of the check; filled in by `run_checks` where empty.
       loc: The user's line.
       other: The line of the second access or thread, where two take part.
+      calls: Where the functions around the line were called, innermost first, at the
+        first occurrence.
       launch: Row of the launches table, -1 if it is about none.
       buffer: Name of the buffer it is about, or empty.
       block: Grid coordinates of the first occurrence.
       threads, events: Who and when: the first occurrences, as numbers of the trace.
       count: How often it occurred.
       details: What a program wants to know beyond the message.
+      cause: The finding that this one follows from, so that mending that one ends both.
     """
 
     message: str
@@ -48,6 +52,7 @@ class Finding:
     severity: Severity | None = None
     loc: ir.Loc | None = None
     other: ir.Loc | None = None
+    calls: tuple[ir.Loc, ...] = ()
     launch: int = -1
     buffer: str = ""
     block: tuple[int, ...] | None = None
@@ -55,11 +60,22 @@ class Finding:
     events: tuple[int, ...] = ()
     count: int = 1
     details: Mapping[str, Any] = field(default_factory=lambda: NOTHING, compare=False)
+    cause: Finding | None = None
 
     @property
     def place(self) -> str:
         """`kernel.py:41`, or empty."""
         return f"{PurePath(self.loc.file).name}:{self.loc.line}" if self.loc else ""
+
+    @property
+    def named(self) -> str:
+        """`PD201 at kernel.py:41`."""
+        return f"{self.code} at {self.place}" if self.place else self.code
+
+    @property
+    def called(self) -> str:
+        """`called from line 41 in f`, or empty."""
+        return ir.called_from(self.loc, self.calls) if self.loc else ""
 
     @property
     def doc(self) -> str:
@@ -75,7 +91,11 @@ class Finding:
             text = self.loc.text.strip().partition("\n")[0]
             where = f"  in {function}{PurePath(self.loc.file).name}:{self.loc.line}"
             lines.append(f"{where}:   {text}" if text else where)
-        if self.hint:
+        if self.called:
+            lines.append(f"  {self.called}")
+        if self.cause:
+            lines.append(f"  follows from {self.cause.named}")
+        elif self.hint:
             lines.append(f"  try: {self.hint}")
         return "\n".join(lines)
 
@@ -112,8 +132,23 @@ class Report:
 
     @property
     def opens_at(self) -> int:
-        """The event of the first error that has one, -1 if none has."""
-        return next((one.events[0] for one in self.errors if one.events), -1)
+        """The event of the first error that has one, -1 if none has.
+
+        Of those that follow from no other, if one of them has an event.
+        """
+        first = [one for one in self.roots if one.severity is Severity.ERROR]
+        errors = (*first, *self.errors)
+        return next((one.events[0] for one in errors if one.events), -1)
+
+    @property
+    def roots(self) -> tuple[Finding, ...]:
+        """The findings that follow from no other one of this report."""
+        here = set(map(id, self.findings))
+        return tuple(one for one in self.findings if id(one.cause) not in here)
+
+    def following(self, root: Finding) -> tuple[Finding, ...]:
+        """The findings that follow from one."""
+        return tuple(one for one in self.findings if one.cause is root)
 
     def _of(self, severity: Severity) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.severity is severity)
@@ -135,17 +170,23 @@ class Report:
 
     @property
     def tally(self) -> str:
-        """`2 errors, 1 warning`, or `no findings`."""
-        parts = []
+        """`2 errors, 1 warning`, or `no findings`; what follows from these aside."""
+        roots, parts = self.roots, []
         for severity in Severity:
-            count = len(self._of(severity))
+            count = sum(one.severity is severity for one in roots)
             if count:
                 plural = "s" if count > 1 and severity is not Severity.INFO else ""
                 parts.append(f"{count} {severity}{plural}")
-        return ", ".join(parts) or "no findings"
+        more = len(self.findings) - len(roots)
+        follow = f", and {more} that follow{'s' * (more == 1)}" if more else ""
+        return (", ".join(parts) or "no findings") + follow
 
     def __str__(self) -> str:
-        return "\n".join([self.tally, *map(str, self.findings)])
+        lines = [self.tally]
+        for root in self.roots:
+            lines.append(str(root))
+            lines += [indent(str(one), "    ") for one in self.following(root)]
+        return "\n".join(lines)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str] | None:
         return showing.mimebundle(showing.REPORT, self)

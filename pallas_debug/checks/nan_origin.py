@@ -175,7 +175,7 @@ def _unset(trace: Trace, origin: Origin) -> Iterator[Finding]:
             f"{_target(trace, origin)}",
             hint=advice(trace, one.read, one.elements),
             severity=None if is_only_selected(trace, one.read) else Severity.INFO,
-            details=_details(trace, origin),
+            details={**_details(trace, origin), "unset": True},
         )
 
 

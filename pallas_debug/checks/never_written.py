@@ -7,6 +7,10 @@ grid point visits count, and so do elements of a block that is written back with
 having been filled. Outputs that share an input's memory start with its values and are
 not looked at, nor are launches that ended early or ran a part of the grid.
 
+It is a warning where the end of some dimension is missing, and integers that the caller
+gave decide how far the kernel writes (by an index, a branch, the size of the grid): rows
+past a length or past the last group are often left unset on purpose.
+
 ## Why is this bad?
 
 The caller gets whatever the allocator handed out: zeros in a test, a recycled input in
@@ -34,9 +38,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pallas_debug.checks import accesses, stored
+from pallas_debug.checks import accesses, decided, stored
 from pallas_debug.checks.check import check
-from pallas_debug.checks.finding import Finding
+from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace import dtypes, fold
 from pallas_debug.trace.regions import Region
 from pallas_debug.trace.schema import Kind
@@ -167,7 +171,15 @@ def _finding(
     what = f"`{buffer.name}`{box} is never written: {total}"
     hint = f"write all of `{buffer.name}`, or zeros first; check that the grid and the "
     hint += "index map reach every block"
-    details = {"elements": spans, "missing": len(missing)}
+    name = ""
+    if _is_end(~mask):
+        own = _into_windows(trace, launch, buffer.name)
+        name = decided.deciding(trace, launch, np.concatenate([writes, own]))
+    severity = Severity.WARNING if name else None
+    if name:
+        what += f"; {name} decides how far it is written"
+        hint = f"if somebody looks there, {hint}"
+    details = {"elements": spans, "missing": len(missing), "array": number}
     if not len(writes):
         return Finding(
             message=what,
@@ -178,7 +190,31 @@ def _finding(
             details=details,
         )
     first = np.array([_body_write(trace, int(writes[0]))], np.int64)
-    return accesses.finding_at(trace, first, what, hint=hint, details=details)
+    return accesses.finding_at(
+        trace, first, what, hint=hint, severity=severity, details=details
+    )
+
+
+def _is_end(missing: np.ndarray) -> bool:
+    """Whether along some dimension nothing but missing ones follow a missing element."""
+    steps = [
+        np.diff(missing.astype(np.int8), axis=axis) for axis in range(missing.ndim)
+    ]
+    return any((step >= 0).all() and (step > 0).any() for step in steps)
+
+
+def _into_windows(trace: Trace, launch: RecordedLaunch, name: str) -> np.ndarray:
+    """The kernel's own writes into the blocks of an output."""
+    columns = trace.columns
+    mine = np.array(
+        [
+            row.role == "window" and row.launch == launch.number and row.name == name
+            for row in trace.buffer_rows
+        ],
+        bool,
+    )
+    writes = np.flatnonzero(np.isin(columns.kind, WRITES))
+    return writes[mine[columns.object[writes]]]
 
 
 def _body_write(trace: Trace, seq: int) -> int:

@@ -42,6 +42,7 @@ class Race:
       first, second: Events of the first occurrence; `first` was recorded first.
       count: How many pairs of accesses there are.
       events: The first few pairs, flat.
+      pairs: All of them, a row each, in the order of the second access.
       begun, done: What `second` builds on, and by when `first` is over (-1: never).
       is_parallel: In grid points that the kernel calls parallel.
     """
@@ -51,6 +52,7 @@ class Race:
     second: int
     count: int
     events: tuple[int, ...]
+    pairs: np.ndarray
     begun: int
     done: int
     is_parallel: bool = False
@@ -123,13 +125,14 @@ def _race(
 ) -> Race:
     order = np.argsort(b, kind="stable")
     a, b = a[order], b[order]
-    rules = proxies(trace)
+    rules, pairs = proxies(trace), np.stack([a, b], 1)
     return Race(
         fault=fault,
         first=int(a[0]),
         second=int(b[0]),
         count=len(a),
-        events=tuple(np.stack([a, b], 1)[:SHOWN].ravel().tolist()),
+        events=tuple(pairs[:SHOWN].ravel().tolist()),
+        pairs=pairs,
         begun=int(rules.begun(b[:1])[0]),
         done=int(rules.done(a[:1])[0]),
         is_parallel=is_parallel,

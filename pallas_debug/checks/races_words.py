@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.checks import races
+from pallas_debug.checks import races, stored
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.races import Fault, Race
-from pallas_debug.checks.races_copies import line, refilled, shared
+from pallas_debug.checks.races_copies import line, overtaken, refilled, shared
+from pallas_debug.checks.uninitialized_read import unset_reads
 from pallas_debug.trace.events import Event
 from pallas_debug.trace.proxies import NEVER, Engine, proxies
 from pallas_debug.trace.schema import Kind
@@ -162,7 +163,8 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
     n = line(second if agent is first else first)
     unit, started = races.engine(trace, agent.seq), line(agent)
     copy, other = (first, second) if agent is first else (second, first)
-    told = shared(trace, first, second) or refilled(trace, copy, other)
+    told = refilled(trace, copy, other) or shared(trace, first, second)
+    told = told or overtaken(trace, first, second)
     if told:
         return told
     if agent.thread.kind == "dma":
@@ -215,36 +217,56 @@ def _signalled(trace: Trace, agent: Event) -> str:
 
 def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """Threads of the program."""
-    if _reads_nothing(trace, first):  # it was meant to come second
+    if is_too_early(trace, first, second):  # it was meant to come second
         first, second = second, first
     a, b = _program(trace, first), _program(trace, second)
     m, n = line(first), line(second)
-    backend = first.launch.backend
-    if backend == "mosaic_gpu" and a.row.block == b.row.block:
+    if cannot_wait(trace, first, second):
+        return (
+            "blocks of a grid run in any order: let each write a part of its own, use "
+            "an atomic or a semaphore, or split the kernel in two launches"
+        )
+    if are_alike(first, second):
+        axis = first.launch.kernel.grid.thread_name
+        own = axis and a.row.block == b.row.block
+        one = f'`@pl.when(lax.axis_index("{axis}") == 0)`' if own else "`@pl.when(...)`"
+        return f"let one of them write it, under {one}, or each a part of its own"
+    if first.launch.backend == "tpu" or a.row.device != b.row.device:
+        return f"wait before {n} for a semaphore that {a.name} signals after {m}"
+    if a.row.block == b.row.block:
         who = "its thread" if a.number == b.number else a.name
         return f"wait before {n} for a barrier at which {who} arrives after {m}"
-    if (
-        backend == "mosaic_gpu"
-        and a.row.cluster >= 0
-        and (a.row.cluster, a.row.device) == (b.row.cluster, b.row.device)
-    ):
-        return f"wait before {n} for a `plgpu.ClusterBarrier` arrived at after {m}"
-    if backend == "tpu" or a.row.device != b.row.device:
-        return f"wait before {n} for a semaphore that {a.name} signals after {m}"
+    return f"wait before {n} for a `plgpu.ClusterBarrier` arrived at after {m}"
+
+
+def are_alike(first: Event, second: Event) -> bool:
+    """Whether two threads of a GPU's kernel write the same part by the same line."""
     return (
-        "blocks of a grid run in any order: let each write a part of its own, use an "
-        "atomic or a semaphore, or split the kernel in two launches"
+        first.launch.backend == "mosaic_gpu"
+        and first.kind is second.kind is Kind.WRITE
+        and not (first.thread.is_agent or second.thread.is_agent)
+        and first.loc is not None
+        and first.loc == second.loc
+        and _part(first) == _part(second)
     )
 
 
-def _reads_nothing(trace: Trace, event: Event) -> bool:
-    """Whether an event reads memory that nobody had written by then."""
-    if event.kind is not Kind.READ or event.buffer is None:
+def cannot_wait(trace: Trace, first: Event, second: Event) -> bool:
+    """Whether they are in blocks of a grid that share nothing to wait for."""
+    a, b = _program(trace, first).row, _program(trace, second).row
+    if first.launch.backend == "tpu" or a.device != b.device:
         return False
-    columns = trace.columns
-    same = columns.object[: event.seq] == event.buffer.number
-    written = np.isin(columns.kind[: event.seq], (Kind.WRITE, Kind.UPDATE))
-    return event.buffer.row.initial < 0 and not (same & written).any()
+    if first.launch.backend != "mosaic_gpu":
+        return True
+    return a.block != b.block and (a.cluster < 0 or a.cluster != b.cluster)
+
+
+def is_too_early(trace: Trace, read: Event, write: Event) -> bool:
+    """Whether a read finds elements unset that the write brings."""
+    missing = unset_reads(trace).get(read.seq)
+    if missing is None or write.kind is Kind.READ:
+        return False
+    return bool(np.isin(missing, stored.touched(trace, write.seq)[0]).any())
 
 
 def _program(trace: Trace, event: Event) -> Any:

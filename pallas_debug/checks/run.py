@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pallas_debug import errors
+from pallas_debug import errors, ir
+from pallas_debug.checks import causes
 from pallas_debug.checks.check import CHECKS, Check
 from pallas_debug.checks.finding import Finding, Report, Severity
 from pallas_debug.checks.suppression import is_commented
@@ -38,6 +39,7 @@ def run_checks(
         for one in _run(CHECKS.get(code), trace):
             silenced = code in unwanted or is_commented(one)
             (suppressed if silenced else findings).append(one)
+    findings = _related(trace, findings)
     first = {one.threads[0] for one in (*findings, *suppressed) if one.threads}
     return Report(
         findings=tuple(findings),
@@ -67,21 +69,28 @@ def _codes(words: str | Iterable[str], option: str) -> tuple[str, ...]:
 def _run(check: Check, trace: Trace) -> list[Finding]:
     try:
         found = list(check.function(trace))
-    except Exception as error:  # the one place where a crash becomes a finding
-        crash = errors.CheckCrashed(
-            name=check.name, error=f"{type(error).__name__}: {error}"
-        )
-        return [
-            Finding(
-                code=CRASHED,
-                name="check-crashed",
-                severity=Severity.WARNING,
-                message=crash.message,
-                hint=crash.next_step,
-                details={"check": check.code},
-            )
-        ]
+    except Exception as error:  # a crash of ours hides no other finding
+        return [_crashed(check.name, check.code, error)]
     return _joined([_filled(one, check, trace) for one in found])
+
+
+def _related(trace: Trace, findings: list[Finding]) -> list[Finding]:
+    try:
+        return causes.related(trace, findings)
+    except Exception as error:  # likewise
+        return [*findings, _crashed("causes", "", error)]
+
+
+def _crashed(name: str, code: str, error: Exception) -> Finding:
+    crash = errors.CheckCrashed(name=name, error=f"{type(error).__name__}: {error}")
+    return Finding(
+        code=CRASHED,
+        name="check-crashed",
+        severity=Severity.WARNING,
+        message=crash.message,
+        hint=crash.next_step,
+        details={"check": code},
+    )
 
 
 def _filled(one: Finding, check: Check, trace: Trace) -> Finding:
@@ -92,20 +101,33 @@ def _filled(one: Finding, check: Check, trace: Trace) -> Finding:
         severity=one.severity or check.severity,
         events=one.events[:EVIDENCE] or _first_at(trace, one),
         threads=one.threads[:EVIDENCE],
+        calls=one.calls or _calls(trace, one),
     )
+
+
+def _calls(trace: Trace, one: Finding) -> tuple[ir.Loc, ...]:
+    """Where the functions around a verdict's line were called, if that is certain."""
+    if one.loc is None:
+        return ()
+    for event in one.events:
+        row = trace.events[event]
+        if row.loc == one.loc:
+            return row.launch.kernel.calls_of(row.column("instr"))
+    if not 0 <= one.launch < len(trace.launches):
+        return ()
+    kernel = trace.launches[one.launch].kernel
+    there = [n for n in range(len(kernel.tape)) if kernel.loc_of(n) == one.loc]
+    ways = {kernel.calls_of(number) for number in there}
+    return ways.pop() if len(ways) == 1 else ()
 
 
 def _first_at(trace: Trace, one: Finding) -> tuple[int, ...]:
     """The first event of the line that a verdict about the code alone names, if any."""
     if one.loc is None or not 0 <= one.launch < len(trace.launches):
         return ()
-    launch, line = trace.launches[one.launch], (one.loc.file, one.loc.line)
-    kernel, part = launch.kernel, slice(launch.first_event, launch.last_event)
-    there = [
-        number
-        for number in range(len(kernel.tape))
-        if (loc := kernel.loc_of(number)) and (loc.file, loc.line) == line
-    ]
+    launch = trace.launches[one.launch]
+    part = slice(launch.first_event, launch.last_event)
+    there = launch.kernel.at_lines().get((one.loc.file, one.loc.line), [])
     found = np.flatnonzero(np.isin(trace.columns.instr[part], there))[:1]
     return tuple((found + launch.first_event).tolist())
 

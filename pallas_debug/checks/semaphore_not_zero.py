@@ -15,15 +15,15 @@ moment: there it is a warning.
 ## Example
 
 ```python
-pltpu.semaphore_signal(sem, 2)
-pltpu.semaphore_wait(sem, 1)
+pl.semaphore_signal(sem, 2)
+pl.semaphore_wait(sem, 1)
 ```
 
 ## Use instead
 
 ```python
-pltpu.semaphore_signal(sem, 2)
-pltpu.semaphore_wait(sem, 2)
+pl.semaphore_signal(sem, 2)
+pl.semaphore_wait(sem, 2)
 ```
 """
 

@@ -104,14 +104,20 @@ def unawaited(trace: Trace) -> np.ndarray:
     last = np.full(len(agents), -1)
     last[columns.thread[events]] = events
     last = last[last >= 0]
+    is_known = heard(trace)[columns.thread[last]] >= columns.clock[last]
+    is_known |= _pipelined(trace, columns.thread[last], is_known)
+    return np.sort(last[~is_known])
+
+
+def heard(trace: Trace) -> np.ndarray:
+    """The last tick of each thread that some thread of the program learns of, or -1."""
+    agents = np.array([thread.is_agent for thread in trace.threads], bool)
     logs = trace.order.logs()
     learner = np.repeat(np.arange(len(agents)), np.diff(logs.first))
     mine = ~agents[learner]
-    known = np.full(len(agents), -1)
-    np.maximum.at(known, logs.other[mine], logs.tick[mine])
-    is_known = known[columns.thread[last]] >= columns.clock[last]
-    is_known |= _pipelined(trace, columns.thread[last], is_known)
-    return np.sort(last[~is_known])
+    found = np.full(len(agents), -1)
+    np.maximum.at(found, logs.other[mine], logs.tick[mine])
+    return found
 
 
 def _pipelined(trace: Trace, agents: np.ndarray, known: np.ndarray) -> np.ndarray:

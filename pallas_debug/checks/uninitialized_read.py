@@ -59,10 +59,7 @@ WRITE_BACK = frozenset({"window.flush", "window.output"})
 @check("PD102", "uninitialized-read")
 def uninitialized_read(trace: Trace) -> Iterator[Finding]:
     """Reads of elements that were never written, one for each line and buffer."""
-    missing: dict[int, np.ndarray] = {}
-    for root, events, covers in _candidates(trace):
-        for seq, elements in _scan(trace, root, events, covers):
-            missing[seq] = elements
+    missing = unset_reads(trace)
     if not missing:
         return
     for events in accesses.by_line(trace, np.array(sorted(missing), np.int64)):
@@ -84,6 +81,18 @@ def uninitialized_read(trace: Trace) -> Iterator[Finding]:
             severity=_severity(selected, dropped),
             details={"elements": runs, "missing": len(elements)},
         )
+
+
+def unset_reads(trace: Trace) -> dict[int, np.ndarray]:
+    """Reads of elements that were never written, and which these are."""
+    kept: dict[int, np.ndarray] | None = trace.caches.get("unset reads")
+    if kept is None:
+        kept = trace.caches["unset reads"] = {
+            seq: elements
+            for root, events, covers in _candidates(trace)
+            for seq, elements in _scan(trace, root, events, covers)
+        }
+    return kept
 
 
 def advice(trace: Trace, seq: int, elements: np.ndarray) -> str:

@@ -17,10 +17,10 @@ BOLD, DIM = "1", "2"
 
 # The form of a line, from its first letter on → how what it matches is shown.
 FORMS = (
-    (r"✗ \w+ PD\d+ [\w-]+|✗ error|\w+ \[PD\d+\]", f"{BOLD};{RED}"),
-    (r"! warning PD\d+ [\w-]+", f"{BOLD};{YELLOW}"),
-    (r"⊘ \w+ PD\d+ [\w-]+", f"{BOLD};{PURPLE}"),
-    (r"· info PD\d+ [\w-]+", f"{BOLD};{BLUE}"),
+    (r" *✗ \w+ PD\d+ [\w-]+|✗ error|\w+ \[PD\d+\]", f"{BOLD};{RED}"),
+    (r" *! warning PD\d+ [\w-]+", f"{BOLD};{YELLOW}"),
+    (r" *⊘ \w+ PD\d+ [\w-]+", f"{BOLD};{PURPLE}"),
+    (r" *· info PD\d+ [\w-]+", f"{BOLD};{BLUE}"),
     (r"no findings|  ✓ .*", GREEN),
     (r"  [⊘≠∞] .*", RED),
     (r" → +\d+ \| .*|findings: .*|launch \d+.*?: \w+|#+ .*", BOLD),

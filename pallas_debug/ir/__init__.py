@@ -7,6 +7,7 @@ from pallas_debug.ir.kernel import Launch as Launch
 from pallas_debug.ir.kernel import mesh_of as mesh_of
 from pallas_debug.ir.listing import listing as listing
 from pallas_debug.ir.loc import Loc as Loc
+from pallas_debug.ir.loc import called_from as called_from
 from pallas_debug.ir.pure import Pure as Pure
 from pallas_debug.ir.tape import UNSUPPORTED as UNSUPPORTED
 from pallas_debug.ir.tape import Access as Access

@@ -70,6 +70,11 @@ class Grid:
     semantics: tuple[str, ...] = ()
 
 
+# Scopes that no line of the kernel opens.
+WITHOUT_SITE = ("kernel", "grid", "agent")
+CALLS = ("function", "call")
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Kernel:
     """A lowered kernel.
@@ -134,6 +139,58 @@ class Kernel:
         if not 0 <= instr < len(self.tape) or self.tape[instr].loc < 0:
             return self.locs[self.loc] if self.loc >= 0 else None
         return self.locs[self.tape[instr].loc]
+
+    def at_lines(self) -> dict[tuple[str, int], list[int]]:
+        """The instructions of each of the user's source lines, by file and number."""
+        found: dict[tuple[str, int], list[int]] = {}
+        for number in range(len(self.tape)):
+            if loc := self.loc_of(number):
+                found.setdefault((loc.file, loc.line), []).append(number)
+        return found
+
+    def callers_of(self, instr: int) -> tuple[Loc, ...]:
+        """Where the calls, loops and branches around an instruction stand.
+
+        Innermost first; without the line of the instruction itself and that of the
+        launch.
+        """
+        if not 0 <= instr < len(self.tape):
+            return ()
+        loc, sites = self.loc_of(instr), self.sites[self.tape[instr].scope]
+        skip = bool(sites) and loc is not None and sites[0].is_at(loc)
+        return sites[skip:]
+
+    def calls_of(self, instr: int) -> tuple[Loc, ...]:
+        """Where the functions around an instruction were called, innermost first.
+
+        Loops and branches aside, though these call functions, too.
+        """
+        found: list[Loc] = []
+        known = [self.loc_of(instr), self.loc_of(-1)]
+        scope = self.tape[instr].scope if 0 <= instr < len(self.tape) else -1
+        while scope >= 0:
+            entry = self.scopes[scope]
+            if entry.kind in CALLS and entry.loc >= 0:
+                site = self.locs[entry.loc]
+                if not any(one and one.is_at(site) for one in known):
+                    found.append(site)
+                    known[0] = site
+            scope = entry.parent
+        return tuple(found)
+
+    @cached_property
+    def sites(self) -> tuple[tuple[Loc, ...], ...]:
+        """For each scope the places of those around it and of its own."""
+        found: list[tuple[Loc, ...]] = []
+        own = self.locs[self.loc] if self.loc >= 0 else None
+        for scope in self.scopes:
+            sites = found[scope.parent] if scope.parent >= 0 else ()
+            loc = self.locs[scope.loc] if scope.loc >= 0 else None
+            if loc is not None and scope.kind not in WITHOUT_SITE:
+                near = sites[0] if sites else own
+                sites = sites if near and near.is_at(loc) else (loc, *sites)
+            found.append(sites)
+        return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -38,8 +39,23 @@ class Loc:
         """The source text: the stored one, else what the file says now."""
         return self.text or source_text(self.file, self.line, self.end_line)
 
+    def is_at(self, other: Loc) -> bool:
+        """Whether it is the same line of the same function."""
+        same = self.line == other.line and self.file == other.file
+        return same and self.function == other.function
+
     def __str__(self) -> str:
         return f"{self.function}, {PurePath(self.file).name}:{self.line}"
+
+
+def called_from(loc: Loc, calls: Sequence[Loc]) -> str:
+    """`called from line 41 in f, from line 9 in kernel of other.py`; empty without."""
+    said, file = list[str](), loc.file
+    for site in calls:
+        of = f" of {PurePath(site.file).name}" if site.file != file else ""
+        said.append(f"from line {site.line} in {site.function}{of}")
+        file = site.file
+    return f"called {', '.join(said)}" if said else ""
 
 
 def source_text(file: str, line: int, end_line: int | None = None) -> str:

@@ -208,7 +208,9 @@ class Instr:
 class Scope:
     """A node of the scope tree: a loop, a branch, a call, a scoped allocation.
 
-    `kind` is `kernel | call | scan | while | cond | scoped | agent | grid`.
+    `kind` is `kernel | call | function | scan | while | cond | scoped | agent | grid`: a
+    `call` is one that JAX keeps, as of a jitted function, a `function` one of the user's
+    that JAX traced inline. `loc` is where the loop, branch or call stands.
     """
 
     kind: str

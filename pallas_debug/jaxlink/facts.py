@@ -42,6 +42,11 @@ def facts(lw: Lowering, call: LaunchCall, **more: Any) -> dict[str, Any]:
         options = p.get("interpret")
         found["inline_mgpu"] = getattr(options, "inline_mgpu", "error")
         found["out_of_bounds_reads"] = getattr(options, "out_of_bounds_reads", "raise")
+    if call.interpret in ("gpu", "tpu"):
+        options = p.get("interpret")
+        found["detect_races"] = bool(getattr(options, "detect_races", False))
+        on_race = getattr(options, "on_race", "warn")
+        found["on_race"] = on_race if found["detect_races"] else "ignore"
     if math.prod(call.axis_env.values()) > 1 and any(map(_reaches, lw.tape)):
         found["together"] = True  # its devices are run as one launch
     if lw.vmapped:

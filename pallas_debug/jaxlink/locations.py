@@ -6,12 +6,13 @@ frame of the user's, the caller says which enclosing equation it belongs to.
 
 from __future__ import annotations
 
+import dis
 import functools
 import os
 import sys
 import types
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pallas_debug.ir.loc import Loc, source_text
 from pallas_debug.jaxlink import privates
@@ -28,12 +29,34 @@ KERNEL_CODE = ("user", "shipped")
 MAX_LINES = 12
 
 
+class Frame(NamedTuple):
+    """A function of kernel code on the way to an equation.
+
+    Attributes:
+      loc: The line that it executes.
+      code, offset: The function, and the instruction of it that is executed.
+    """
+
+    loc: Loc
+    code: types.CodeType
+    offset: int
+
+
 def user_loc(source_info: Any, fallback: Loc | None = None) -> Loc | None:
     """The innermost line of kernel code behind an equation, else `fallback`.
 
     Kernel code is the user's, or that of a kernel shipped with JAX.
     """
     return _innermost(source_info.traceback, True) or fallback
+
+
+def user_frames(source_info: Any) -> tuple[Frame, ...]:
+    """The lines of kernel code behind an equation, innermost first.
+
+    They end at the function whose jaxpr the equation stands in: JAX keeps no more, and
+    the equation that holds that jaxpr has the rest.
+    """
+    return _frames(source_info.traceback, True)
 
 
 def call_loc(source_info: Any, fallback: Loc | None = None) -> Loc | None:
@@ -82,19 +105,47 @@ def _outermost(jaxpr: Any) -> types.CodeType | None:
     return None
 
 
-@functools.lru_cache(maxsize=16384)
 def _innermost(traceback: Any, shipped_too: bool) -> Loc | None:
+    frames = _frames(traceback, shipped_too)
+    return frames[0].loc if frames else None
+
+
+@functools.lru_cache(maxsize=16384)
+def _frames(traceback: Any, shipped_too: bool) -> tuple[Frame, ...]:
     if traceback is None:
-        return None
+        return ()
+    found = list[Frame]()
     codes, offsets = traceback.raw_frames()
     for code, offset in zip(codes, offsets, strict=True):
         origin = _origin(code.co_filename)
         if origin == "ours":
-            return None  # what lies outside called the debugger, not the kernel
+            break  # what lies outside called the debugger, not the kernel
         if origin == "user" or (origin == "shipped" and shipped_too):
             # Python calls two code objects equal that differ in their file alone.
-            return _loc(code.co_filename, code, offset)
-    return None
+            loc = _loc(code.co_filename, code, offset)
+            found.append(Frame(loc=loc, code=code, offset=offset))
+    return tuple(found)
+
+
+def is_earlier(frame: Frame, other: Frame) -> bool:
+    """Whether a frame stands before another of its function, where no loop goes back.
+
+    Then it is one of another call.
+    """
+    if frame.code is not other.code or frame.offset >= other.offset:
+        return False
+    return not any(
+        target <= frame.offset and other.offset <= jump
+        for target, jump in _loops(frame.code)
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _loops(code: types.CodeType) -> tuple[tuple[int, int], ...]:
+    """The jumps back in a function: where to, and where from."""
+    jumps = (i for i in dis.get_instructions(code) if "JUMP" in i.opname)
+    pairs = ((i.argval, i.offset) for i in jumps if isinstance(i.argval, int))
+    return tuple((target, jump) for target, jump in pairs if target < jump)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -16,6 +16,7 @@ from pallas_debug import ir
 from pallas_debug.errors import UnsupportedForm
 from pallas_debug.ir.kernel import EMPTY
 from pallas_debug.jaxlink import locations, ops, privates, versions
+from pallas_debug.jaxlink.calls import Calls
 from pallas_debug.jaxlink.evaluate import evaluate
 
 Translator = Callable[["Lowering", Any, list[ir.Operand]], Sequence[ir.Operand] | None]
@@ -47,6 +48,7 @@ class Lowering:
       scratch: Names of the scratch of the kernel as a whole, where JAX lost them.
       used: Variables that some equation reads, of the jaxprs entered so far.
       agents: Routines of asynchronous ops, appended when the body is done.
+      calls: The user's functions that are open in the jaxpr that is being lowered.
     """
 
     def __init__(self, call: Any, backend: str, exact: bool) -> None:
@@ -68,6 +70,7 @@ class Lowering:
         self.last_loc = call.loc
         self.scratch: list[str] = []
         self.used: set[Any] = set()
+        self.calls = Calls(self.scope)
 
     # -- pieces --------------------------------------------------------------
 
@@ -158,9 +161,13 @@ class Lowering:
     def enter(self, kind: str, name: str) -> int:
         """Opens a scope; gives the one to restore."""
         before = self.scope
-        self.scopes.append(ir.Scope(kind=kind, name=name, parent=before, loc=self.loc))
-        self.scope = len(self.scopes) - 1
+        self.scope = self.open(kind, name, before, self.loc)
         return before
+
+    def open(self, kind: str, name: str, parent: int, loc: int) -> int:
+        """A new scope."""
+        self.scopes.append(ir.Scope(kind=kind, name=name, parent=parent, loc=loc))
+        return len(self.scopes) - 1
 
     # -- equations -----------------------------------------------------------
 
@@ -181,8 +188,10 @@ class Lowering:
             self.used.update(
                 v for v in eqn.invars if not isinstance(v, privates.Literal)
             )
+        around, self.calls = self.calls, Calls(self.scope)
         for eqn in inner.eqns:
             self.equation(eqn, env)
+        self.calls = around
         return [self.operand(v, env) for v in inner.outvars]
 
     def operand(self, atom: Any, env: dict[Any, ir.Operand]) -> ir.Operand:
@@ -192,8 +201,10 @@ class Lowering:
 
     def equation(self, eqn: Any, env: dict[Any, ir.Operand]) -> None:
         """Lowers one equation at its own source line."""
-        kept = self.loc, self.last_loc
-        self.last_loc = locations.user_loc(eqn.source_info, self.last_loc)
+        kept = self.loc, self.last_loc, self.scope
+        frames = locations.user_frames(eqn.source_info)
+        self.scope = self.calls.scope_of(frames, self)
+        self.last_loc = frames[0].loc if frames else self.last_loc
         self.loc = self.add_loc(self.last_loc)
         ins = [self.operand(v, env) for v in eqn.invars]
         name = ops.op_name(eqn.primitive)
@@ -204,18 +215,19 @@ class Lowering:
             outs = self._translated(translator, name, eqn, ins)
         for var, out in zip(eqn.outvars, outs, strict=True):
             env[var] = out
-        self.loc, self.last_loc = kept
+        self.loc, self.last_loc, self.scope = kept
 
     def _translated(
         self, translator: Translator, name: str, eqn: Any, ins: list[ir.Operand]
     ) -> list[ir.Operand]:
         """What the translator gives, or an op that is an error when it is reached."""
-        emitted, agents, scope = len(self.tape), len(self.agents), self.scope
+        emitted, agents = len(self.tape), len(self.agents)
+        scope, calls = self.scope, self.calls
         try:
             return list(translator(self, eqn, ins) or ())
         except UnsupportedForm as error:
             del self.tape[emitted:], self.agents[agents:]
-            self.scope = scope
+            self.scope, self.calls = scope, calls
             avals = [v.aval for v in eqn.outvars]
             form = error.data["form"], error.data["way"]
             return list(self.unknown(error.data["op"] or name, avals, ins, form))

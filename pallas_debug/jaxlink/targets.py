@@ -190,7 +190,10 @@ def _quiet() -> Iterator[None]:
 
 
 def _bind(eqn: Any, operands: Sequence[Any], interpret: Any) -> Any:
-    """Makes a launch, as the user did, but for `interpret=`."""
+    """Makes a launch as the user did, but for `interpret=` of another mode."""
+    own = eqn.params.get("interpret")
+    if type(own) is type(interpret) and not isinstance(own, bool):
+        interpret = own  # with the options that were asked for
     params = {**eqn.params, "interpret": interpret}
     return eqn.primitive.bind(*operands, **params)
 

@@ -15,13 +15,12 @@ from typing import Any
 from pallas_debug import ir, machine
 from pallas_debug.session.notes import Notes
 from pallas_debug.session.probes import probe_of
+from pallas_debug.session.running import running
 from pallas_debug.trace import arithmetic
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 from pallas_debug.trace.writer import Writer
 
-STORES = ("state.set", "state.swap", "pallas.masked_store")
-LOADS = ("state.get", "pallas.masked_load")
 MOST_EVENTS = 50_000  # of a launch that is executed again; larger ones take too long
 MOST_STEPS = 500_000  # likewise, of one that was cut: a loop without events has many
 
@@ -87,9 +86,9 @@ def _again(
 
 def probed(kernel: ir.Kernel, notes: Notes) -> ir.Kernel:
     """The kernel with a probe around each pure instruction that one exists for."""
-    comes_back = cache(lambda position: _comes_back(kernel.tape, position))
+    sum_of = cache(lambda position: running(kernel.tape, position))
     tape = tuple(
-        _wrapped(instr, probe_of(position, instr, comes_back, notes))
+        _wrapped(instr, probe_of(position, instr, sum_of, notes))
         for position, instr in enumerate(kernel.tape)
     )
     return replace(kernel, tape=tape)
@@ -106,33 +105,3 @@ def _wrapped(instr: ir.Instr, probe: Callable[..., Any] | None) -> ir.Instr:
         results=pure.results,
     )
     return replace(instr, pure=wrapped)
-
-
-def _comes_back(tape: ir.Tape, add: int) -> bool:
-    """Whether the result of an addition comes back as one of its terms.
-
-    Through the registers of a loop, or through the reference that is read before and
-    written after.
-    """
-    reached = set(tape[add].outs)
-    refs: set[int] = set()
-    size = -1
-    while size != len(reached) + len(refs):
-        size = len(reached) + len(refs)
-        for instr in tape:
-            held = [isinstance(i, ir.Reg) and i.number in reached for i in instr.ins]
-            if instr.op == "ir.move":
-                moved = zip(held, instr.outs, strict=True)
-                reached |= {register for is_held, register in moved if is_held}
-            elif instr.op in STORES and any(held):
-                refs |= _refs(instr)
-            elif (instr.op in LOADS and _refs(instr) & refs) or (
-                instr.op == "lax.convert_element_type" and any(held)
-            ):
-                reached |= set(instr.outs)
-    return bool(set(tape[add].reads()) & reached)
-
-
-def _refs(instr: ir.Instr) -> set[int]:
-    refs = (access.ref for access in instr.accesses)
-    return {ref.number for ref in refs if isinstance(ref, ir.Reg)}

@@ -173,6 +173,13 @@ def position(trace: Trace, cursor: int) -> str:
     )
 
 
+def called(trace: Trace, cursor: int) -> list[str]:
+    """A line `called from line 41 in f`, where a function was called."""
+    row = trace[cursor - 1] if cursor else None
+    said = ir.called_from(row.loc, row.calls) if row and row.loc else ""
+    return [said] if said else []
+
+
 def source(loc: ir.Loc | None, around: int = AROUND) -> list[str]:
     """Source lines around a place, an arrow at its own."""
     if loc is None:
@@ -198,7 +205,7 @@ def whole(trace: Trace, cursor: int, focus: Focus, extra: Sequence[str] = ()) ->
         launch = trace.launches[focus.launch]
         lines.append(f"{launch.name} ({launch.backend}), launch {launch.number}")
         loc = loc or launch.loc
-    lines += [position(trace, cursor), *extra]
+    lines += [position(trace, cursor), *called(trace, cursor), *extra]
     return "\n".join([*lines, *source(loc), *threads(trace, cursor, focus)])
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pallas_debug import ir, machine
-from pallas_debug.trace.arithmetic import Oddity
+from pallas_debug.trace.arithmetic import DRIFT, Oddity
 
 MOST_NANS = 100_000
 ELEMENTWISE = frozenset(
@@ -48,6 +48,15 @@ ELEMENTWISE = frozenset(
 )
 
 
+class Sum(NamedTuple):
+    """A running sum as it is kept, and what the same terms give in float64."""
+
+    kept: np.ndarray
+    exact: np.ndarray
+    terms: np.ndarray  # magnitudes, added up
+    turns: int
+
+
 class Notes:
     """What the probes of one launch have noted."""
 
@@ -58,6 +67,7 @@ class Notes:
         self.oddities: dict[tuple[str, int], Oddity] = {}
         self.nans: dict[tuple[int, int, int, int], int] = {}
         self.turns: dict[tuple[int, int, int], int] = {}
+        self.sums: dict[tuple[int, int], Sum] = {}
         self.serial = 0
         self._run: machine.Run | None = None
 
@@ -97,20 +107,31 @@ class Notes:
         turn: int,
     ) -> None:
         """Notes elements of a result; the first of them with its operands."""
-        position, instr = site
         elements = int(np.count_nonzero(which))
-        found = self.oddities.get((kind, position))
+        found = self.oddities.get((kind, site[0]))
         if found is not None:
             found.count += 1
             found.elements += elements
             return
+        self._note(kind, site, which, values, turn)
+
+    def _note(
+        self,
+        kind: str,
+        site: tuple[int, ir.Instr],
+        which: np.ndarray,
+        values: tuple[Any, tuple[Any, ...]],
+        turn: int,
+    ) -> Oddity:
+        """The first one of its kind, of its instruction."""
+        position, instr = site
         thread, block, event = self.where()
         result, operands = values
         hits = np.argwhere(which) if np.ndim(which) else np.zeros((1, 0), int)
         index = tuple(hits[0].tolist())
         ends = zip(hits.min(axis=0).tolist(), hits.max(axis=0).tolist(), strict=True)
         self.serial += 1
-        self.oddities[kind, position] = Oddity(
+        noted = self.oddities[kind, position] = Oddity(
             kind=kind,
             launch=self.launch,
             instr=position,
@@ -125,8 +146,42 @@ class Notes:
             result=_plain(np.asarray(result)[index]),
             dtype=np.asarray(result).dtype.name,
             box=tuple((low, high + 1) for low, high in ends),
-            elements=elements,
+            elements=int(np.count_nonzero(which)),
         )
+        return noted
+
+    def added(
+        self,
+        site: tuple[int, ir.Instr],
+        kept: np.ndarray,
+        operands: tuple[Any, ...],
+        running: int,
+        turn: int,
+    ) -> None:
+        """Follows a running sum, and notes its greatest drift.
+
+        It goes on if the term that is the sum so far is what was kept last; one that
+        was scaled meanwhile begins anew.
+        """
+        key = site[0], self.where()[0]
+        so_far, term, wide = (
+            np.broadcast_to(np.asarray(value, np.float64), kept.shape)
+            for value in (operands[running], operands[1 - running], kept)
+        )
+        old = self.sums.pop(key, None)
+        if old is None or not np.array_equal(old.kept, so_far):
+            old = Sum(so_far, so_far, np.abs(so_far), 0)
+        exact, terms = old.exact + term, old.terms + np.abs(term)
+        if not (np.isfinite(wide).all() and np.isfinite(exact).all()):
+            return
+        self.sums[key] = Sum(wide, exact, terms, old.turns + 1)
+        lost = np.abs(exact - wide) / np.maximum(terms, np.finfo(np.float64).tiny)
+        loss = float(np.sqrt(np.mean(np.square(lost)))) if lost.size else 0.0
+        found = self.oddities.get((DRIFT, site[0]))
+        if loss > (found.loss if found else 0.0):
+            worst = np.asarray(lost == lost.max())
+            noted = self._note(DRIFT, site, worst, (kept, (exact, terms)), turn)
+            noted.count, noted.loss = old.turns + 1, loss
 
 
 def _at(instr: ir.Instr, value: Any, result: Any, index: tuple[int, ...]) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.machine.options import Options
+from pallas_debug.session import foreseen, plain_words
 from pallas_debug.session.agreement import disagreement, largest, rounding
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ FOREIGN = {
     "triton": ("TPU interpret mode", "TPU lowering"),
     "tpu": ("GPU interpret mode", "CUDA lowering"),
 }
-REFUSALS = "PD3"  # the checks whose findings quote what JAX raises
 NO_WAIT = "it comes to its end: a wait there does not wait"
 SECONDS_PER_EVENT = 2e-3  # a memory operation in JAX's GPU mode
 
@@ -39,8 +39,9 @@ class Row:
       target: E.g. `GPU interpret mode`, `CUDA lowering`.
       status: `runs`, `lowers`, `differs` (it runs, and returns something else),
         `refused`, `foreign` (refused, and meant for another kind of device), `hangs`,
-        `not tried`.
-      why: What was raised, how the result differs, or why it was not tried.
+        `unfinished` (no result in time), `not tried`.
+      why: Why it was refused, how the result differs, or why it was not tried.
+      raised: What JAX raised, to the letter.
       hint: The way out, where a check knows one.
       code: That check, or empty.
       loc: The user's line, where it is known.
@@ -50,6 +51,7 @@ class Row:
     target: str
     status: str
     why: str = ""
+    raised: str = ""
     hint: str = ""
     code: str = ""
     loc: ir.Loc | None = None
@@ -114,7 +116,7 @@ def portability(
 
     options = options or Options()
     recorded = trace(fn, *args, options=options, **kwargs)
-    findings = foreseen(recorded)
+    findings = foreseen.refusals(recorded)
     outputs = _flat(recorded.outputs)
     rows = [_ours(recorded)]
     launch = recorded.launches[0]
@@ -139,7 +141,7 @@ def _interpreted(
     timeout: float,
 ) -> Any:
     """What an interpreter makes of the function: an attempt, or a row without one."""
-    hopeless = _hopeless(recorded, timeout)
+    hopeless = _hopeless(recorded, timeout) or _hung(recorded, target, findings)
     if hopeless is None:
         return subject.run(target, timeout)
     before = subject.lower(target, timeout)
@@ -154,20 +156,6 @@ def _interpreted(
     return replace(hopeless, target=target.name)
 
 
-def foreseen(recorded: Any) -> tuple[Finding, ...]:
-    """What JAX is expected to refuse, whatever the kernels were asked to run in."""
-    from pallas_debug.checks.aborts.refusal import GPU_MODE, as_asked
-    from pallas_debug.session.verbs import check
-
-    in_gpu_mode = check(as_asked(recorded, "gpu"), select=REFUSALS).findings
-    elsewhere = [
-        one
-        for one in check(recorded, select=REFUSALS).findings
-        if one.details.get("where", GPU_MODE) != GPU_MODE
-    ]
-    return (*in_gpu_mode, *elsewhere)
-
-
 def _refused_before(before: Any, recorded: Any, findings: tuple[Finding, ...]) -> Any:
     """How a target stops a function that must not be run there, if it does.
 
@@ -176,12 +164,8 @@ def _refused_before(before: Any, recorded: Any, findings: tuple[Finding, ...]) -
     """
     if before.status == "refused":
         return before
-    raised = [
-        one
-        for one in findings
-        if one.details.get("exception") and one.details["where"] == before.target
-    ]
-    if not raised or hangs_all_the_same(recorded):
+    raised = [one for one in findings if foreseen.stops(one, before.target)]
+    if not raised or foreseen.hangs_all_the_same(recorded, findings):
         return None
     first = min(raised, key=lambda one: one.loc.line if one.loc else 0)
     return replace(
@@ -193,13 +177,21 @@ def _refused_before(before: Any, recorded: Any, findings: tuple[Finding, ...]) -
     )
 
 
-def hangs_all_the_same(recorded: Any) -> bool:
-    """Whether a deadlock outlives an error in GPU interpret mode."""
-    from pallas_debug.checks.aborts.hang import outlives_an_error
-
-    return any(
-        launch.outcome.kind == "deadlock" and outlives_an_error(launch)
-        for launch in recorded.launches
+def _hung(recorded: Any, target: Any, findings: tuple[Finding, ...]) -> Row | None:
+    """A hang that only JAX comes to: nobody wakes who waits for a refused thread."""
+    known = foreseen.left_waiting(findings)
+    if known is None or target.name != foreseen.GPU_MODE:
+        return None
+    if not foreseen.hangs_all_the_same(recorded, findings):
+        return None
+    why = f"not tried: {known.message.partition(';')[0]}"
+    return Row(
+        target="",
+        status="hangs",
+        why=why,
+        hint=known.hint,
+        code=known.code,
+        loc=known.loc,
     )
 
 
@@ -233,14 +225,21 @@ def _row(
     outputs: list[np.ndarray] | None = None,
 ) -> Row:
     status, why, known, loc = attempt.status, "", None, None
+    raised, hint = "", ""
     if status == "refused":
-        why = f"{attempt.exception}: {attempt.message or 'without a message'}"
+        raised = plain_words.raised(attempt.exception, attempt.message)
+        why = plain_words.in_words(attempt.target, attempt.exception, attempt.message)
         known = _explains(findings, attempt)
         loc = (known.loc if known else None) or attempt.loc or launch.loc
+        hint = known.hint if known else ""
         if attempt.target in FOREIGN.get(launch.backend, ()):
-            status, loc = "foreign", None
+            status, loc, known = "foreign", None, None
+            hint = plain_words.AT_HOME[launch.backend]
+        elif known and not attempt.message:
+            why = known.message
     elif status == "hangs":
-        why = f"no result after {attempt.seconds:,.0f} s"
+        status = "unfinished"
+        why = f"no result after {attempt.seconds:,.0f} s; raise `timeout`"
     elif outputs is not None and attempt.outputs is not None:
         why = _difference(outputs, attempt.outputs)
         status = "differs" if why else status
@@ -248,7 +247,8 @@ def _row(
         target=attempt.target,
         status=status,
         why=why,
-        hint=known.hint if known else "",
+        raised=raised,
+        hint=hint,
         code=known.code if known else "",
         loc=loc,
         seconds=attempt.seconds,
@@ -260,7 +260,8 @@ def _explains(findings: tuple[Finding, ...], attempt: Any) -> Finding | None:
     for one in findings:
         wording = str(one.details.get("wording", ""))
         same = one.details.get("exception") == attempt.exception
-        if same and wording in attempt.message:
+        fits = wording in attempt.message and bool(wording) == bool(attempt.message)
+        if same and fits and foreseen.stops(one, attempt.target):
             return one
     return None
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.session.notes import ELEMENTWISE, Notes
+from pallas_debug.session.running import Running, is_short
 from pallas_debug.trace.arithmetic import (
     ABSORBED,
     CAST,
@@ -25,16 +26,18 @@ from pallas_debug.trace.arithmetic import (
 )
 
 DIVIDES = frozenset({"lax.div", "lax.reciprocal", "lax.rsqrt", "lax.log", "lax.log2"})
-SHORT_SUMS = frozenset({"float16", "bfloat16"})
 Probe = Callable[..., Any]
 
 
 def probe_of(
-    position: int, instr: ir.Instr, comes_back: Callable[[int], bool], notes: Notes
+    position: int,
+    instr: ir.Instr,
+    sum_of: Callable[[int], Running | None],
+    notes: Notes,
 ) -> Probe | None:
     """The probe for an instruction, None where there is nothing to look for.
 
-    `comes_back` says of an addition whether it adds to a running sum.
+    `sum_of` says of an addition to which running sum it adds.
     """
     if instr.pure is None or instr.pure.results != 1 or instr.op.startswith("ir."):
         return None
@@ -47,8 +50,8 @@ def probe_of(
         kind = _family(result)
         if kind == "f":
             _float(notes, site, result, operands, turn)
-            if instr.op == "lax.add" and _is_short(result) and comes_back(position):
-                _absorbed(notes, site, result, operands, turn)
+            if instr.op == "lax.add" and (sum_ := sum_of(position)):
+                _added(notes, site, result, operands, turn, sum_)
         elif kind == "i":
             _integer(notes, site, result, operands, turn)
         return result
@@ -115,8 +118,21 @@ def _is_narrowed(instr: ir.Instr, floats: list[Any], result: Any, born: Any) -> 
     return np.asarray(floats[0]).dtype.itemsize > np.asarray(result).dtype.itemsize
 
 
-def _is_short(value: Any) -> bool:
-    return value.dtype.name in SHORT_SUMS
+def _added(
+    notes: Notes,
+    site: tuple[int, ir.Instr],
+    result: Any,
+    operands: Any,
+    turn: int,
+    sum_: Running,
+) -> None:
+    """What an addition to a running sum in a short dtype loses."""
+    own = np.asarray(result).dtype
+    if is_short(own):
+        _absorbed(notes, site, result, operands, turn)
+    if is_short(own) or sum_.dtype is not None:
+        kept = np.asarray(result).astype(sum_.dtype or own)
+        notes.added(site, kept, operands, sum_.operand, turn)
 
 
 def _absorbed(

@@ -10,7 +10,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.machine.options import Options
-from pallas_debug.session import breakpoints, conditions, growing
+from pallas_debug.session import breakpoints, conditions, entries, growing
 from pallas_debug.session.breakpoints import WATCHED, Breakpoint, conditions_of
 from pallas_debug.session.moves import NOTHING, Moves
 from pallas_debug.session.replay import Replay
@@ -43,6 +43,14 @@ class Stopping(Moves):
         if "finding" in given:
             self.judged()
         return breakpoints.find(self.trace, self.report, given)
+
+    def _stops_of(self, one: Breakpoint) -> np.ndarray:
+        """Events at which a breakpoint can stop, its condition aside.
+
+        On a line that calls a function these are the first ones of each call.
+        """
+        find = lambda given: self.find(**given)
+        return entries.stops(self.trace, conditions_of(one.where), find)
 
     def break_at(
         self,
@@ -111,7 +119,7 @@ class Stopping(Moves):
 
     def add(self, one: Breakpoint) -> Breakpoint:
         """Adds a breakpoint; what it asks for is checked now."""
-        is_met = len(self.find(one.where)) > 0
+        is_met = len(self._stops_of(one)) > 0
         if one.when:
             conditions.refuse_unknown(self.trace, conditions.expression(one.when))
         self._set = max([self._set, *(held.id for held in self.breakpoints)])
@@ -188,7 +196,7 @@ class Stopping(Moves):
         self, cursor: int, given: Sequence[Breakpoint], *, backwards: bool = False
     ) -> breakpoints.Hit | None:
         """Where the next or previous stop is, seen from a cursor."""
-        enabled = [(one, self.find(one.where)) for one in given if one.enabled]
+        enabled = [(one, self._stops_of(one)) for one in given if one.enabled]
         return breakpoints.search(enabled, cursor, self._holds, backwards=backwards)
 
     def _search(self, *, backwards: bool) -> Stop:

@@ -35,6 +35,7 @@ class Stop:
         lines = [self.why] if self.why else []
         lines.append(display.position(self.trace, self.cursor))
         if self.event is not None and self.moved:
+            lines += display.called(self.trace, self.cursor)
             lines += display.source(self.event.loc, 0)
         return "\n".join(lines)
 

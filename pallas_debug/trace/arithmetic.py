@@ -20,6 +20,7 @@ OVERFLOW = "overflow"  # the same because the dtype is too narrow
 CAST = "cast"  # an integer dtype that does not hold the number
 WRAP = "wrap"  # a signed integer result beyond its dtype
 ABSORBED = "absorbed"  # a sum that equals one of its terms though the other is not zero
+DRIFT = "drift"  # a running sum that the same terms in float64 are not equal to
 
 
 @dataclass(kw_only=True, eq=False)
@@ -37,6 +38,8 @@ class Oddity:
       dtype: Of the result.
       box: First and end of the elements concerned, by dimension, at first.
       count, elements, executed: How often, how many elements, of how many executed.
+      loss: Of a drift: how far it is from the exact sum (the first of `operands`) over
+        the sum of its terms' magnitudes (the second), the root mean square of elements.
     """
 
     kind: str
@@ -56,6 +59,7 @@ class Oddity:
     count: int = 1
     elements: int = 0
     executed: int = 0
+    loss: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

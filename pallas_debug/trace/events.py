@@ -58,6 +58,7 @@ class Events:
         block: Any = None,
         thread: Any = None,
         line: Any = None,
+        within: Any = None,
         launch: Any = None,
         space: Any = None,
         op: Any = None,
@@ -73,7 +74,9 @@ class Events:
           buffer: A buffer's name or number, or several.
           block: Linear number or grid coordinates.
           thread: Number, or a kind of thread such as `"tma"`.
-          line: Line number, or `"file.py:41"`.
+          line: Line number, or `"file.py:41"`: where the event itself stands.
+          within: A line likewise: the event stands there, or in a function, loop or
+            branch that is called or opened there.
           launch: Number, or the kernel's name.
           space: Memory space of the buffer, e.g. `"smem"`.
           op: Op of the instruction, e.g. `"state.get"`.
@@ -88,6 +91,7 @@ class Events:
             "block": block,
             "thread": thread,
             "line": line,
+            "within": within,
             "launch": launch,
             "space": space,
             "op": op,
@@ -155,6 +159,16 @@ class Event:
     def loc(self) -> ir.Loc | None:
         """The user's source line."""
         return self.launch.kernel.loc_of(self.column("instr"))
+
+    @property
+    def callers(self) -> tuple[ir.Loc, ...]:
+        """The user's lines that called, looped or branched to it, innermost first."""
+        return self.launch.kernel.callers_of(self.column("instr"))
+
+    @property
+    def calls(self) -> tuple[ir.Loc, ...]:
+        """The user's lines that called the functions it stands in, innermost first."""
+        return self.launch.kernel.calls_of(self.column("instr"))
 
     @property
     def aux(self) -> int:

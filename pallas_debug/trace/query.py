@@ -173,22 +173,41 @@ def _threads_named(trace: Trace, name: str) -> list[int]:
 
 
 def _source_line(trace: Trace, value: Any) -> np.ndarray:
-    file, number = "", value
-    if isinstance(value, str):
-        file, _, text = value.rpartition(":")
-        if not text.isdigit():
-            raise errors.BadOption(
-                option="line", value=value, accepted='a number or "file.py:41"'
-            )
-        number = int(text)
-
-    def matches(kernel: Any, instr: int) -> bool:
-        loc = kernel.loc_of(instr)
-        if loc is None or not loc.line <= number <= (loc.end_line or loc.line):
-            return False
-        return not file or file in (loc.file, PurePath(loc.file).name)
-
+    file, number = _file_and_line(value, "line")
+    matches = lambda kernel, i: _stands_at(kernel.loc_of(i), file, number)
     return _by_instr(trace, matches, False)
+
+
+def _within(trace: Trace, value: Any) -> np.ndarray:
+    own, called = _source_line(trace, value), called_from(trace, value)
+    return own | called
+
+
+def called_from(trace: Trace, value: Any) -> np.ndarray:
+    """Which events stand in something that is called or opened on a line."""
+    return _by_instr(trace, lambda k, i: sites_on(k.callers_of(i), value), False)
+
+
+def sites_on(sites: Iterable[Any], value: Any) -> bool:
+    """Whether one of some calls is on a line: its first, the others have their own."""
+    file, number = _file_and_line(value, "within")
+    return any(s.line == number and _stands_at(s, file, number) for s in sites)
+
+
+def _file_and_line(value: Any, option: str) -> tuple[str, int]:
+    if not isinstance(value, str):
+        return "", value
+    file, _, text = value.rpartition(":")
+    if not text.isdigit():
+        accepted = 'a number or "file.py:41"'
+        raise errors.BadOption(option=option, value=value, accepted=accepted)
+    return file, int(text)
+
+
+def _stands_at(loc: Any, file: str, number: int) -> bool:
+    if loc is None or not loc.line <= number <= (loc.end_line or loc.line):
+        return False
+    return not file or file in (loc.file, PurePath(loc.file).name)
 
 
 def _launch(trace: Trace, value: Any) -> np.ndarray:
@@ -257,6 +276,7 @@ CONDITIONS: dict[str, Callable[[Any, Any], np.ndarray]] = {
     "block": _block,
     "thread": _thread,
     "line": _source_line,
+    "within": _within,
     "launch": _launch,
     "space": _space,
     "op": _op,

@@ -63,10 +63,11 @@ def bundle(
     header = file.pack(replace(trace, left_out=dropped), packer)
     kernels = list({id(la.kernel): la.kernel for la in trace.launches}.values())
     sources = Sources(kernels)
-    found = [_finding(one, trace, sources) for one in report.findings] if report else []
+    found = _findings(trace, report, sources)
     launches = _launches(trace, kernels, sources)
     for arrays in (
         tables.instructions(kernels, sources),
+        tables.entries(trace),
         tables.clocks(trace),
         tables.spans(trace),
         tables.blocks(trace, worst(trace, report) if report else {}),
@@ -166,7 +167,15 @@ def _launches(
     return rows
 
 
-def _finding(one: Any, trace: Trace, sources: Sources) -> FindingView:
+def _findings(trace: Trace, report: Any, sources: Sources) -> list[FindingView]:
+    findings = report.findings if report else ()
+    number = {id(one): row for row, one in enumerate(findings)}
+    return [
+        _finding(one, number.get(id(one.cause), -1), trace, sources) for one in findings
+    ]
+
+
+def _finding(one: Any, cause: int, trace: Trace, sources: Sources) -> FindingView:
     launch = one.launch if 0 <= one.launch < len(trace.launches) else -1
     block = -1
     if one.block is not None and launch >= 0:
@@ -178,11 +187,12 @@ def _finding(one: Any, trace: Trace, sources: Sources) -> FindingView:
         "severity": str(one.severity),
         "refusal": text.is_refusal(one),
         "message": one.message,
-        "hint": one.hint,
+        "hint": _way_out(one),
         "source": source,
         "line": line,
         "loc": plain_loc(one.loc),
         "other": plain_loc(one.other),
+        "calls": [place for site in one.calls if (place := plain_loc(site))],
         "launch": launch,
         "buffer": one.buffer,
         "buffer_row": _buffer_row(one, trace, launch),
@@ -192,8 +202,16 @@ def _finding(one: Any, trace: Trace, sources: Sources) -> FindingView:
         "events": [int(event) for event in one.events],
         "count": int(one.count),
         "details": finite(plain(one.details)),
+        "cause": cause,
         "doc": _short(one.doc),
     }
+
+
+def _way_out(one: Any) -> str:
+    """The hint; of what follows from another finding, that one."""
+    if one.cause is not None:
+        return f"mend {one.cause.named} first: this follows from it"
+    return one.hint
 
 
 def _buffer_row(one: Any, trace: Trace, launch: int) -> int:

@@ -24,6 +24,8 @@ VIEW_ARRAYS: dict[str, str] = {
     "view.instrs.scope": "scope, a number in its kernel",
     "view.scopes.first": "kernels + 1: where each kernel's scopes begin",
     "view.scopes.parent": "scope around it in its kernel, -1 for the kernel itself",
+    "view.entries.event": "event that begins another call, loop or branch like the last",
+    "view.entries.kept": "how many of its callers stay, the outermost; the others do not",
     "view.clock": "per event: the thread's own tick",
     "view.edges.src": "event that happens before",
     "view.edges.dst": "the other thread's event",
@@ -119,7 +121,9 @@ class LocView(TypedDict):
 
 class FindingView(TypedDict):
     """A verdict with its evidence. `refusal`: it predicts that JAX stops here; `other`:
-    the line of the second access; `doc`: what its check's page says.
+    the line of the second access; `calls`: where the functions around its line were
+    called, innermost first; `cause`: row of the finding that it follows from, or -1;
+    `doc`: what its check's page says.
     """
 
     code: str
@@ -132,6 +136,7 @@ class FindingView(TypedDict):
     line: int
     loc: LocView | None
     other: LocView | None
+    calls: list[LocView]
     launch: int
     buffer: str
     buffer_row: int
@@ -141,6 +146,7 @@ class FindingView(TypedDict):
     events: list[int]
     count: int
     details: dict[str, Any]
+    cause: int
     doc: str
 
 

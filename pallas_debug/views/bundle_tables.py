@@ -12,6 +12,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.trace import Kind, Trace, dtypes, extent, fold
+from pallas_debug.trace.entries import entries as entered
 from pallas_debug.trace.tables import WORKERS
 from pallas_debug.views.sources import Sources
 
@@ -40,6 +41,12 @@ def instructions(kernels: Sequence[ir.Kernel], sources: Sources) -> Arrays:
         yield f"view.instrs.{name}", table[:, number]
     yield "view.scopes.first", first_scope
     yield "view.scopes.parent", parents
+
+
+def entries(trace: Trace) -> Arrays:
+    """Where a thread enters a call anew without an event outside."""
+    for name, values in entered(trace)._asdict().items():
+        yield f"view.entries.{name}", values
 
 
 def clocks(trace: Trace) -> Arrays:
@@ -91,7 +98,10 @@ def _waited(trace: Trace) -> np.ndarray:
 
 
 def _worked(trace: Trace) -> np.ndarray:
-    """From an event that follows nothing or a sleep to the next sleep or the last."""
+    """From an event that follows nothing or a sleep to the next sleep or the last.
+
+    A launch itself lives until all that it started has ended.
+    """
     columns = trace.columns
     numbers, starts = columns.by_thread
     if not len(numbers):
@@ -104,6 +114,8 @@ def _worked(trace: Trace) -> np.ndarray:
     first = np.flatnonzero(begins)
     thread = columns.thread[numbers[first]]
     last = numbers[starts[thread.astype(np.int64) + 1] - 1] + 1
+    is_launch = np.array([row.kind == "launch" for row in trace.thread_rows], bool)
+    last = np.where(is_launch[thread], _ends(trace)[numbers[first]], last)
     sleeps = np.flatnonzero(asleep)
     found = np.searchsorted(sleeps, first)
     following = np.append(sleeps, len(numbers))[found]

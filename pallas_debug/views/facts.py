@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 def facts(trace: Trace, report: Any, family: str = "") -> dict[str, Any]:
     """Launches and findings (of one family, where that is given), ready for JSON."""
+    kept = [one for one in report.findings if one.code.startswith(family)]
+    number = {id(one): n for n, one in enumerate(kept)}
     found: Facts = {
         "meta": plain(trace.meta),
         "launches": [_launch(view) for view in overview.overviews(trace)],
-        "findings": [
-            _finding(one) for one in report.findings if one.code.startswith(family)
-        ],
+        "findings": [_finding(one, number.get(id(one.cause))) for one in kept],
     }
     return dict(found)
 
@@ -78,7 +78,7 @@ def _launch(view: overview.Overview) -> LaunchFacts:
     }
 
 
-def _finding(one: Any) -> FindingFacts:
+def _finding(one: Any, cause: int | None) -> FindingFacts:
     return {
         "code": one.code,
         "name": one.name,
@@ -86,10 +86,12 @@ def _finding(one: Any) -> FindingFacts:
         "message": one.message,
         "hint": one.hint,
         "loc": plain_loc(one.loc),
+        "calls": [place for site in one.calls if (place := plain_loc(site))],
         "launch": plain(one.launch),
         "threads": plain(tuple(one.threads)),
         "events": plain(tuple(one.events)),
         "count": one.count,
         "buffer": one.buffer,
         "block": plain(one.block),
+        "cause": cause,
     }

@@ -50,8 +50,10 @@ class LaunchFacts(TypedDict):
 
 
 class FindingFacts(TypedDict):
-    """A verdict with its evidence: `threads` and `events` are numbers of the trace,
-    `launch` is -1 where it is about none, `count` says how often it occurred.
+    """A verdict with its evidence: `calls` are the places where the functions around its
+    line were called, innermost first, `threads` and `events` are numbers of the trace,
+    `launch` is -1 where it is about none, `count` says how often it occurred, `cause` is
+    the number of the finding in this list that it follows from.
     """
 
     code: str
@@ -60,12 +62,14 @@ class FindingFacts(TypedDict):
     message: str
     hint: str
     loc: LocView | None
+    calls: list[LocView]
     launch: int
     threads: list[int]
     events: list[int]
     count: int
     buffer: str
     block: list[int] | None
+    cause: int | None
 
 
 class ScriptFacts(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pallas_debug.trace import Trace
-from pallas_debug.views.sarif import address
+from pallas_debug.views.sarif import address, said
 from pallas_debug.views.view import view as exported
 
 LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
@@ -21,7 +21,7 @@ def _command(one: Any) -> str:
     values = {"title": f"{one.code} {one.name}"}
     if one.loc:
         values = {"file": address(one.loc.file), "line": str(one.loc.line), **values}
-    text = f"{one.message}\ntry: {one.hint}" if one.hint else one.message
+    text = said(one)
     pairs = ",".join(f"{k}={_escaped(v, ':,')}" for k, v in values.items())
     return f"::{LEVELS.get(str(one.severity), 'notice')} {pairs}::{_escaped(text, '')}"
 

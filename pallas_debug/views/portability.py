@@ -16,6 +16,7 @@ MARKS = {
     "refused": "⊘",
     "foreign": "–",
     "hangs": "∞",
+    "unfinished": "–",
     "not tried": "–",
 }
 COLORS = {"✓": "#2b8a3e", "≠": "#b7791f", "⊘": "#e5484d", "∞": "#e5484d", "–": "#888"}

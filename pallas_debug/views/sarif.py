@@ -19,7 +19,10 @@ LEVELS = {"error": "error", "warning": "warning", "info": "note"}
 
 @exported("sarif", suffix=".sarif")
 def sarif(trace: Trace, report: Any) -> str:
-    """One run with a rule for each code and a result for each finding."""
+    """One run with a rule for each code and a result for each finding.
+
+    A result's `properties` number the result that it follows from.
+    """
     everything = (*report.findings, *report.suppressed)
     rules = {one.code: one.name for one in everything}
     suppressed = set(map(id, report.suppressed))
@@ -28,30 +31,49 @@ def sarif(trace: Trace, report: Any) -> str:
         "version": str(trace.meta.get("pallas_debug", "")),
         "rules": [{"id": code, "name": rules[code]} for code in sorted(rules)],
     }
-    results = [_result(one, id(one) in suppressed) for one in everything]
+    number = {id(one): n for n, one in enumerate(everything)}
+    results = [
+        _result(one, id(one) in suppressed, number.get(id(one.cause)))
+        for one in everything
+    ]
     run = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _result(one: Any, suppressed: bool) -> dict[str, Any]:
-    text = f"{one.message}\ntry: {one.hint}" if one.hint else one.message
+def _result(one: Any, suppressed: bool, cause: int | None) -> dict[str, Any]:
+    text = said(one)
     found: dict[str, Any] = {
         "ruleId": one.code,
         "level": LEVELS.get(str(one.severity), "note"),
         "message": {"text": text},
         "occurrenceCount": max(one.count, 1),
     }
-    places = list(_places(one))
+    places = list(_places(one.loc, one.other))
     if places:
         found["locations"] = places[:1]
         found["relatedLocations"] = places[1:]
+    if one.calls:
+        frames = [{"location": frame} for frame in _places(one.loc, *one.calls)]
+        found["stacks"] = [{"frames": frames}]
+    if cause is not None:  # SARIF has no field for it
+        found["properties"] = {"followsFrom": cause}
     if suppressed:
         found["suppressions"] = [{"kind": "inSource"}]
     return found
 
 
-def _places(one: Any) -> Iterator[dict[str, Any]]:
-    for loc in (one.loc, one.other):
+def said(one: Any) -> str:
+    """The message with what it follows from, or else with the way out."""
+    lines = [one.message, one.called]
+    if one.cause is not None:
+        lines.append(f"follows from {one.cause.named}")
+    elif one.hint:
+        lines.append(f"try: {one.hint}")
+    return "\n".join(filter(None, lines))
+
+
+def _places(*locs: Any) -> Iterator[dict[str, Any]]:
+    for loc in locs:
         if loc:
             region = {"startLine": loc.line, "startColumn": loc.column + 1}
             uri = {"uri": address(loc.file)}

@@ -7,7 +7,7 @@ background, so that the page's light or dark theme stays.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pallas_debug.trace import Trace
@@ -71,7 +71,7 @@ def _launch(view: overview.Overview) -> str:
     return "".join(parts)
 
 
-def _finding(one: Any) -> str:
+def _finding(one: Any, following: Sequence[Any] = ()) -> str:
     color = COLORS.get(str(one.severity), COLORS["info"])
     head = f"{text.mark(one)} {one.severity} {one.code}"
     parts = [
@@ -82,10 +82,15 @@ def _finding(one: Any) -> str:
         parts.append(f"<br>{_escaped(text.place(one.loc))}")
         line = (one.loc.excerpt.splitlines() or [""])[0]
         parts.append(f": <code>{_escaped(line.strip())}</code>")
-    if one.hint:
+    if one.called:
+        parts.append(f"<br>{_escaped(one.called)}")
+    if one.hint and one.cause is None:
         parts.append(f"<br>try: {_escaped(one.hint)}")
     if one.count > 1 and f"{one.count:,} times" not in one.message:
         parts.append(f"<br>{one.count:,} times")
+    if following:
+        inside = "".join(map(_finding, following[: text.MOST_FINDINGS]))
+        parts.append(f'<br>from this follows:<ul style="margin:0">{inside}</ul>')
     return f'<li style="margin:2px 0">{"".join(parts)}</li>'
 
 
@@ -114,12 +119,11 @@ def html_findings(report: Any) -> str:
 
 
 def _findings(report: Any, trace: Trace | None) -> str:
-    found = [_finding(one) for one in report.findings]
+    found = [_finding(root, report.following(root)) for root in report.roots]
     refused = any(map(text.is_refusal, report.findings))
     legend = text.legend(report.findings, trace)
-    title = text.tally(report.findings) or "no findings"
     return (
-        f"<div><b>{_escaped(title)}</b></div>"
+        f"<div><b>{_escaped(report.tally)}</b></div>"
         + f'<ul style="margin:0;padding-left:1.2em">{_fitted(found, LIMIT // 3)}</ul>'
         + (f"<i>{_escaped(legend)}</i>" if refused else "")
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
+from textwrap import indent
 from typing import Any
 
 from pallas_debug.trace import Trace, dtypes
@@ -195,9 +197,11 @@ def finding(
     lines = [f"{mark(one)} {one.severity} {one.code} {one.name}: {one.message}"]
     if one.loc:
         lines += [f"    {place(one.loc)}", *_numbered(one.loc)]
+    if one.called:
+        lines.append(f"    {one.called}")
     if witness := _witness(one, trace, names or {}):
         lines.append(f"    {witness}")
-    if one.hint:
+    if one.hint and one.cause is None:
         lines.append(f"    try: {one.hint}")
     return "\n".join(lines)
 
@@ -210,18 +214,6 @@ def mark(one: Any) -> str:
 def is_refusal(one: Any) -> bool:
     """Whether a finding predicts that JAX itself would stop here."""
     return one.code.startswith(REFUSALS)
-
-
-def tally(found: Sequence[Any]) -> str:
-    """`2 errors, 1 warning`."""
-    counts = {
-        word: sum(1 for one in found if str(one.severity) == word) for word in MARKS
-    }
-    return ", ".join(
-        f"{count} {word}{'s' * (count != 1 and word != 'info')}"
-        for word, count in counts.items()
-        if count
-    )
 
 
 def legend(found: Sequence[Any], trace: Trace | None) -> str:
@@ -249,15 +241,31 @@ def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:
     also = f", {aside:,} suppressed" if aside else ""
     if not found:
         return f"no findings{f' of {family}xx' if family else ''}{also}"
-    blocks = [f"findings: {tally(found)}{also}"]
+    shown = replace(report, findings=tuple(found))
+    blocks = [f"findings: {shown.tally}{also}"]
     names = report.witnesses
-    blocks += [finding(one, trace, names) for one in found[:MOST_FINDINGS]]
-    if len(found) > MOST_FINDINGS:
-        hidden = len(found) - MOST_FINDINGS
+    for root in shown.roots[:MOST_FINDINGS]:
+        blocks.append(finding(root, trace, names))
+        blocks += _following(shown, root, trace, names)
+    if len(shown.roots) > MOST_FINDINGS:
+        hidden = len(shown.roots) - MOST_FINDINGS
         blocks.append(f"… and {hidden} more; report.findings has them all")
     if any(map(is_refusal, found)):
         blocks.append(legend(found, trace))
     return "\n".join(blocks)
+
+
+def _following(
+    report: Any, root: Any, trace: Trace | None, names: Mapping[int, str]
+) -> Iterator[str]:
+    """What follows from a finding, below it and further in."""
+    after = report.following(root)
+    if after:
+        yield "    from this follows:"
+    for one in after[:MOST_FINDINGS]:
+        yield indent(finding(one, trace, names), "      ")
+    if len(after) > MOST_FINDINGS:
+        yield f"      … and {len(after) - MOST_FINDINGS} more"
 
 
 @exported("text", suffix=".txt")

@@ -84,15 +84,6 @@ def test_slice_starts_of_reads_and_writes(op, start, refused):
         assert "Dynamic indexing not supported in GPU interpret mode" in finding.message
 
 
-@pytest.mark.parametrize("op", ["gpu.copy_gmem_to_smem", "gpu.copy_smem_to_gmem"])
-def test_copies_take_bool_and_float_but_no_vector(op):
-    for start in (traced("int32"), traced("bool"), traced("float32")):
-        assert not report(instrs=[(7, op, start)]).findings
-    finding = only(report(instrs=[(7, op, traced("int32", 1))]), "PD303")
-    assert finding.details["exception"] == "TypeError"
-    assert finding.details["wording"].endswith("got arr.ndim=1")
-
-
 def test_slice_starts_do_not_matter_to_other_modes():
     for mode in ("generic", "tpu"):
         instrs = [(7, "state.get", traced("bool"))]

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from helpers import codes, only
 from jax.experimental import pallas as pl
@@ -220,6 +221,53 @@ def test_sum_in_bfloat16_swallows_its_terms(make):
     assert "the sum in bfloat16 swallows its terms: 256 + 1 is 256" in finding.message
     assert "the sum" in finding.loc.text
     assert not pldb.check(make(F32), x).findings
+
+
+def kept_short(dtype):
+    """Adds in float32 and casts after each addition."""
+
+    def kernel(x_ref, o_ref):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            o_ref[...] = jnp.zeros_like(o_ref)
+
+        o_ref[...] = (o_ref[...].astype(F32) + x_ref[...]).astype(dtype)  # the sum
+
+    return pl.pallas_call(
+        kernel,
+        grid=(400,),
+        in_specs=[pl.BlockSpec((1, 8), lambda i: (i, 0))],
+        out_specs=pl.BlockSpec((1, 8), lambda i: (0, 0)),
+        out_shape=like(1, 8, dtype=dtype),
+    )
+
+
+@pytest.mark.parametrize("make", [running, carried, kept_short])
+def test_sum_in_float16_loses_a_part_of_each_term(make):
+    x = jnp.full((400, 8), 1.4)
+    finding = only(pldb.check(make(F16), x), "PD404")
+    assert "the sum in float16 loses 3% of its terms to rounding" in finding.message
+    assert "after 400 additions it is 578, in float64 560" in finding.message
+    assert "the sum" in finding.loc.text
+    assert not pldb.check(make(F32), x).findings
+    assert not pldb.check(make(F16), jnp.ones((400, 8))).findings
+
+
+@pytest.mark.parametrize("make", [running, carried, kept_short])
+def test_sum_whose_roundings_cancel_is_no_finding(make):
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(400, 8)), F32)
+    assert not pldb.check(make(BF16), x).findings
+
+
+def test_sum_that_is_scaled_in_between_begins_anew():
+    def kernel(x_ref, o_ref):
+        def add(i, total):
+            return total * jnp.asarray(0.5, F16) + x_ref[i].astype(F16)
+
+        o_ref[...] = jax.lax.fori_loop(0, 400, add, jnp.zeros(8, F16))
+
+    call = pl.pallas_call(kernel, out_shape=like(8, dtype=F16))
+    assert not pldb.check(call, jnp.full((400, 8), 1.4)).findings
 
 
 def test_small_term_of_a_single_addition_is_no_lost_sum():

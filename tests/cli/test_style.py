@@ -78,7 +78,7 @@ def in_pipe(*words, encoding="utf-8", **environment):
 def test_terminal_has_colors_and_the_same_words_as_a_pipe(saved):
     colored = in_terminal("view", saved)
     _, plain, _ = in_pipe("view", saved)
-    assert re.search(r"\x1b\[1;31m✗ error PD102 [\w-]+\x1b\[0m", colored)
+    assert re.search(r"\x1b\[1;31m✗ error PD201 [\w-]+\x1b\[0m", colored)
     assert not COLOR.search(plain)
     assert COLOR.sub("", colored) == plain
 

@@ -28,8 +28,8 @@ import numpy as np
 from helpers import TraceBuilder
 
 import pallas_debug as pldb
-from pallas_debug.session import navigation
-from pallas_debug.trace import Trace, dtypes, fold
+from pallas_debug.session import entries, navigation
+from pallas_debug.trace import Trace, dtypes, fold, wording
 from pallas_debug.views.bundle import bundle
 from pallas_debug.views.parts import Sender
 
@@ -51,6 +51,7 @@ BY_JAX = {
     "launches": {"chip": "v5e"},
     "devices": {"chip": "v5e"},
     "neighbors": {"chip": "v5e"},
+    "helpers": {"chip": "v5e"},
     "hopper_matmul": {"chip": "h100", "cores": 2},
 }
 REPORTS = {"deadlock": ["PD210"], "past_the_end": ["PD101"]}
@@ -189,6 +190,8 @@ def answers(trace: Trace, report) -> dict:
         "queries": _queries(trace),
         "navigation": _navigation(trace),
         "clocks": _clocks(trace),
+        "calls": _calls(trace),
+        "stops": _stops(trace),
     }
 
 
@@ -324,6 +327,35 @@ def _navigation(trace):
         row |= {n: getattr(focus, n) for n in ("thread", "block", "buffer", "launch")}
         rows.append(row)
     return rows + _last_writes(trace)
+
+
+def _calls(trace):
+    every = max(len(trace) // 60, 1)
+    rows = [
+        {
+            "event": event,
+            "callers": [str(one) for one in trace[event].callers],
+            "calls": [str(one) for one in trace[event].calls],
+        }
+        for event in range(0, len(trace), every)
+    ]
+    return [row for row in rows if row["callers"]]
+
+
+def _stops(trace):
+    """Where breakpoints stop on lines that call something, and what they call."""
+    found = lambda given: trace.events.where(**given)
+    kernels = [launch.kernel for launch in trace.launches]
+    sites = {s for kernel in kernels for of in kernel.sites for s in of}
+    texts = [f"{pathlib.Path(s.file).name}:{s.line}" for s in sites]
+    rows = []
+    for line in sorted(set(texts))[:MOST_BUFFERS]:
+        for more in ({}, {"kind": "write"}):
+            row = {"where": wording.text_of({"line": line, **more})}
+            row["events"] = entries.stops(trace, {"line": line, **more}, found).tolist()
+            row["within"] = trace.events.where(within=line, **more).tolist()
+            rows.append(row)
+    return rows
 
 
 def _last_writes(trace):

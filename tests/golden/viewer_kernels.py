@@ -225,3 +225,37 @@ def neighbors():
         launch, mesh=mesh, in_specs=P("d"), out_specs=P("d"), check_vma=False
     )
     return spread(floats(8, 4))
+
+
+def scaled(ref, row, factor):
+    value = ref[row, :]
+    return value * factor
+
+
+def smoothed(x_ref, o_ref, row):
+    def step(column, left):
+        value = x_ref[row, column] + left
+        o_ref[row, column] = value
+        return value
+
+    lax.fori_loop(0, 4, step, 0.0)
+
+
+def helpers():
+    """Helper functions: in a loop that JAX keeps, in one that Python unrolls, nested."""
+
+    def kernel(x_ref, o_ref, p_ref):
+        def each(row, count):
+            smoothed(x_ref, o_ref, row)
+            return count
+
+        lax.fori_loop(0, 3, each, 0)
+        for row in range(3):
+            p_ref[row, :] = scaled(x_ref, row, 2.0) + scaled(o_ref, row, 3.0)
+
+        @pl.when(x_ref[0, 0] < 1.0)
+        def _():
+            smoothed(p_ref, o_ref, 0)
+
+    shapes = (out(3, 4), out(3, 4))
+    return pl.pallas_call(kernel, grid=(2,), out_shape=shapes)(floats(3, 4))

@@ -7,6 +7,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 import pallas_debug as pldb
 from pallas_debug.jaxlink import targets
 from pallas_debug.jaxlink.privates import InterpretGPUParams
+from pallas_debug.jaxlink.versions import JAX
 
 GPU = InterpretGPUParams()
 X = jnp.arange(8, dtype=jnp.int32)
@@ -16,6 +17,11 @@ BARRIER = plgpu.Barrier()
 GRID = {"grid": (1,), "grid_names": ("g",)}
 PAIR = {"num_threads": 2, "thread_name": "t"}
 CLUSTER = {"cluster": (2,), "cluster_names": ("c",)}
+# Pairs of `tests/refused` that hang there: in every version, and before 0.11.2, when
+# a thread that waits for one that was refused does so for ever.
+STUCK = {"nobody_arrives", "other_thread_never_arrives"}
+WAITING = {"refused_while_another_waits", "copy_refused_while_another_waits"}
+HANGING = STUCK | WAITING if JAX < (0, 11, 2) else STUCK
 
 
 def kernel(body, *scratch, out=(8,), dtype=jnp.int32, interpret=GPU, **mesh):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jaxlink import gpu_kernels
-from jaxlink.shipped import normal
+from jaxlink.shipped import alarms, normal
 
 import pallas_debug as pldb
 
@@ -25,13 +25,12 @@ close = functools.partial(gpu_kernels.close, tolerance=2e-2)
 
 
 def record(fn, *args, chip, cores=4, faults=()):
-    """The trace of a kernel that finishes, without faults of order except known ones."""
+    """The trace of a kernel that finishes, without alarms except known faults."""
     trace = pldb.trace(fn, *args, options=pldb.Options(chip=chip, cores=cores))
     for launch in trace.launches:
         assert launch.outcome.kind == "finished", launch.outcome
-    assert not pldb.check(trace, select="PD1,PD6").errors
-    report = pldb.check(trace, select="PD2")
-    assert set(report.by_code) <= set(faults), report
+    assert not alarms(trace, faults)
+    assert set(pldb.check(trace, select="PD2").by_code) <= set(faults)
     return trace
 
 

@@ -1,12 +1,12 @@
 """Each kernel that something refuses, and its twin: the checks say what JAX does.
 
-In GPU interpret mode and on the installed version; `benchmarks/refusals.py` measures the
-other targets, and kernels that hang there, in processes of their own.
+In GPU interpret mode and on the installed version; kernels that hang there are in
+`test_refused_hangs.py`, the other targets are measured by `benchmarks/refusals.py`.
 """
 
 import jax
 import pytest
-from jaxlink.refusals import is_said
+from jaxlink.refusals import HANGING, is_said
 from refused import PAIRS, operations
 
 import pallas_debug as pldb
@@ -14,8 +14,6 @@ from pallas_debug.jaxlink import targets
 from pallas_debug.jaxlink.versions import JAX
 
 MODE = targets.interpreters()[0]
-# Before 0.11.2 a thread that waits for one that was refused does so for ever.
-HANGING = {"refused_while_another_waits"} if JAX < (0, 11, 2) else set()
 FOR_GPU = [
     name
     for name in PAIRS
@@ -52,8 +50,6 @@ def test_jax_does_what_is_foreseen(name, which):
         attempt = asked(build)
         assert (attempt.exception, attempt.message) == error
         return
-    if trace.launches[0].outcome.kind == "deadlock":
-        pytest.skip("would hang: measured by the benchmark")
     found = [
         one
         for one in pldb.check(trace, select="PD3").findings

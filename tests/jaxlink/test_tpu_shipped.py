@@ -10,6 +10,8 @@ from jax.experimental.pallas import tpu as pltpu
 from jaxlink.shipped import assert_close, assert_differentiable, module, normal
 from jaxlink.shipped import recorded as recorded_on
 
+from pallas_debug.jaxlink.versions import JAX
+
 recorded = functools.partial(recorded_on, "tpu")
 flash = module("tpu.flash_attention")
 matmul = module("tpu.matmul")
@@ -86,7 +88,10 @@ def test_splash_attention_equals_the_reference_forward_and_backward(heads):
     )
     attention = make(mask, block_sizes=blocks)
     args = q * 0.1, k, v
-    assert_differentiable(recorded, attention, reference, args, weights, 2e-3)
+    # Before JAX 0.11 all heads, called parallel, share scratch that is an output.
+    faults = ("PD104", "PD202") if JAX < (0, 11) else ()
+    judged = functools.partial(recorded, faults=faults)
+    assert_differentiable(judged, attention, reference, args, weights, 2e-3)
 
 
 @pytest.mark.parametrize("inline", [False, True])

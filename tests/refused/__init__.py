@@ -4,7 +4,16 @@
 its arguments. What JAX makes of them is not written here: it is asked.
 """
 
-from refused import barriers, launches, lowerings, operations, scratch, tpu, views
+from refused import (
+    atomics,
+    barriers,
+    launches,
+    lowerings,
+    operations,
+    scratch,
+    tpu,
+    views,
+)
 
 PAIRS = {
     **launches.PAIRS,
@@ -12,6 +21,7 @@ PAIRS = {
     **barriers.PAIRS,
     **views.PAIRS,
     **operations.PAIRS,
+    **atomics.PAIRS,
     **lowerings.PAIRS,
     **tpu.PAIRS,
 }

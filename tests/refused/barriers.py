@@ -73,7 +73,9 @@ def one_waits_for_another(is_arrived):
     return body
 
 
-def refused_while_another_waits(is_refused):
+def refused_while_another_waits(is_refused, arrives_before=False):
+    """The first thread waits for the second, which does what may be refused."""
+
     def body(x_ref, o_ref, barrier):
         @pl.when(lax.axis_index("t") == 0)
         def _():
@@ -82,7 +84,29 @@ def refused_while_another_waits(is_refused):
         @pl.when(lax.axis_index("t") == 1)
         def _():
             start = lax.axis_index("g")
+            if arrives_before:
+                plgpu.barrier_arrive(barrier)
             o_ref[0:4] = x_ref[pl.ds(start > 0 if is_refused else start, 4)]
+            if not arrives_before:
+                plgpu.barrier_arrive(barrier)
+
+    return body
+
+
+def copied_while_another_waits(**options):
+    """The same with a copy, which the second thread starts and tells the first of."""
+
+    def body(x_ref, o_ref, smem, barrier):
+        @pl.when(lax.axis_index("t") == 0)
+        def _():
+            plgpu.barrier_wait(barrier)
+
+        @pl.when(lax.axis_index("t") == 1)
+        def _():
+            smem[...] = x_ref[...]
+            plgpu.commit_smem()
+            plgpu.copy_smem_to_gmem(smem, o_ref, **options)
+            plgpu.wait_smem_to_gmem(0)
             plgpu.barrier_arrive(barrier)
 
     return body
@@ -144,5 +168,13 @@ PAIRS = {
     "refused_while_another_waits": (
         kernel(refused_while_another_waits(True), BARRIER, **PAIR),
         kernel(refused_while_another_waits(False), BARRIER, **PAIR),
+    ),
+    "refused_after_arriving": (
+        kernel(refused_while_another_waits(True, True), BARRIER, **PAIR),
+        kernel(refused_while_another_waits(False, True), BARRIER, **PAIR),
+    ),
+    "copy_refused_while_another_waits": (
+        kernel(copied_while_another_waits(predicate=True), SMEM, BARRIER, **PAIR),
+        kernel(copied_while_another_waits(), SMEM, BARRIER, **PAIR),
     ),
 }

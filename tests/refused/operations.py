@@ -54,16 +54,6 @@ def plain_load(x_ref, o_ref, tmem):
     o_ref[...] = x_ref[...]
 
 
-def atomic(x_ref, o_ref):
-    o_ref[...] = x_ref[...]
-    plgpu.atomic_add(o_ref, x_ref[...])
-
-
-def added_in_place(x_ref, o_ref):
-    o_ref[...] = x_ref[...]
-    o_ref[...] += x_ref[...]
-
-
 def inline(x_ref, o_ref):
     @plgpu.inline_mgpu(arg_types=(plgpu.RefType(),))
     def nothing(ctx, ref):
@@ -118,6 +108,16 @@ def in_warps(x_ref, o_ref):
         @pl.when(warp == 0)
         def _():
             o_ref[0] = x_ref[0]
+
+
+def in_warps_of_warps(x_ref, o_ref):
+    @plgpu.warp_map
+    def _(warp):
+        @plgpu.warp_map
+        def _(other):
+            @pl.when(other == 0)
+            def _():
+                o_ref[0] = x_ref[0]
 
 
 def masked_load(x_ref, o_ref):
@@ -265,7 +265,6 @@ PAIRS = {
         kernel(copied_in, SMEM, BARRIER, **CLUSTER),
     ),
     "load_reduce": (kernel(reduced_load, TMEM), kernel(plain_load, TMEM)),
-    "atomic_add": (kernel(atomic), kernel(added_in_place)),
     "inline_mgpu": (kernel(inline), PLAIN),
     "barrier_test": (kernel(tested, BARRIER), kernel(met, BARRIER)),
     "print_layout": (kernel(layout_printed), kernel(printed)),
@@ -273,6 +272,7 @@ PAIRS = {
     "delay": (kernel(delayed), PLAIN),
     "prefetch": (kernel(prefetched), PLAIN),
     "warp_map": (kernel(in_warps), PLAIN),
+    "nested_warp_map": (kernel(in_warps_of_warps), kernel(in_warps)),
     "masked_load": (call(masked_load), call(chosen)),
     "masked_store": (call(masked_store), call(chosen)),
     "jit_of_reference": (kernel(helped_with_reference), kernel(helped)),

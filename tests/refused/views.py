@@ -115,6 +115,34 @@ def loaded_scalar(x_ref, o_ref):
     o_ref[0:4] = x_ref[pl.ds(start, 4)]
 
 
+def copied_at_one_element(x_ref, o_ref, smem, barrier):
+    start = x_ref[pl.ds(2, 1)]
+    plgpu.copy_gmem_to_smem(x_ref.at[pl.ds(start, 64)], smem, barrier)
+    plgpu.barrier_wait(barrier)
+    o_ref[0:64] = smem[...]
+
+
+def copied_at_bool(x_ref, o_ref, smem, barrier):
+    start = lax.axis_index("g") > 0
+    plgpu.copy_gmem_to_smem(x_ref.at[pl.ds(start, 64)], smem, barrier)
+    plgpu.barrier_wait(barrier)
+    o_ref[0:64] = smem[...]
+
+
+def only_in_block(number):
+    """Reads from a bool in one block of the grid, if there is such a block."""
+
+    def body(x_ref, o_ref):
+        o_ref[...] = x_ref[...]
+        i = lax.axis_index("g")
+
+        @pl.when(i == number)
+        def _():
+            o_ref[0:4] = x_ref[pl.ds(i > 0, 4)]
+
+    return body
+
+
 def in_loop(x_ref, o_ref, smem, barrier):
     i = lax.axis_index("g")
     plgpu.copy_gmem_to_smem(x_ref.at[pl.ds(i * 64, 64)], smem, barrier)
@@ -148,6 +176,14 @@ PAIRS = {
         kernel(read_at(lambda i: pl.ds((i > 0).astype(jnp.int32), 4)), **TWICE),
     ),
     "vector_start": (kernel(one_element), kernel(loaded_scalar)),
+    "bool_start_reached": (
+        kernel(only_in_block(1), **TWICE),
+        kernel(only_in_block(2), **TWICE),
+    ),
+    "copy_vector_start": (
+        kernel(copied_at_one_element, HALF, BARRIER),
+        kernel(copied_at_bool, HALF, BARRIER),
+    ),
     "index_array": (
         kernel(read_at(lambda i: jnp.arange(4) + i)),
         kernel(read_at(lambda i: pl.ds(i, 4))),

@@ -13,6 +13,7 @@ from jax.experimental.pallas import tpu as pltpu
 import pallas_debug as pldb
 from pallas_debug import gallery
 from pallas_debug.jaxlink.versions import JAX
+from pallas_debug.session import foreseen
 
 
 def table(name, *, fixed=True, **options):
@@ -47,6 +48,51 @@ def test_refusal_that_a_check_foresaw_has_its_line_and_way_out():
     assert row.code == "PD303"
     assert "astype" in row.hint
     assert "x_ref[pl.ds(start, TILE)]" in row.loc.excerpt
+
+
+def test_memory_space_that_a_mode_lacks_is_named_in_a_sentence():
+    row = table("missing_commit")["TPU interpret mode"]
+    assert row.status == "foreign"
+    assert row.raised == "KeyError: <MemorySpace.GMEM: 'gmem'>"
+    assert row.why == f"TPU interpret mode has no memory space GMEM ({row.raised})"
+    assert row.hint == (
+        "it is written for a GPU: see GPU interpret mode and CUDA lowering"
+    )
+    row = table("early_dma")["GPU interpret mode"]
+    assert row.why == "GPU interpret mode has no memory space VMEM (KeyError: VMEM)"
+    assert "written for a TPU" in row.hint
+
+
+def in_blocks():
+    spec = pl.BlockSpec((4, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        lambda x_ref, o_ref: o_ref.__setitem__(..., x_ref[...]),
+        out_shape=jax.ShapeDtypeStruct((8, 128), jnp.float32),
+        grid=(2,),
+        in_specs=[spec],
+        out_specs=spec,
+    )
+
+
+def test_refusal_without_a_message_is_told_by_the_check_that_foresaw_it():
+    found = pldb.portability(in_blocks(), jnp.ones((8, 128)))
+    row = found["GPU interpret mode"]
+    assert (row.status, row.code) == ("refused", "PD305")
+    assert row.raised == "AssertionError: without a message"
+    assert "block" in row.why
+    assert row.why.endswith("raises AssertionError without a message")
+
+
+def test_no_result_in_time_is_not_called_a_hang(monkeypatch):
+    from pallas_debug.jaxlink import targets
+
+    def slow(target, status, call, timeout):
+        return targets.Attempt(target=target.name, status="hangs", seconds=timeout)
+
+    monkeypatch.setattr(targets, "attempted", slow)
+    row = table("unwaited_copy")["GPU interpret mode"]
+    assert row.status == "unfinished"
+    assert row.why == "no result after 60 s; raise `timeout`"
 
 
 def test_refusal_that_no_check_foresaw_has_the_line_of_the_equation():
@@ -161,3 +207,23 @@ def test_wait_that_does_not_wait_there_is_told():
     assert found["interpret=True"].status == "differs"
     assert "does not wait" in found["interpret=True"].why
     assert found["TPU lowering"].status == "lowers"
+
+
+@pytest.mark.parametrize("delays", [True, False])
+def test_refusal_while_tracing_comes_before_any_hang(delays):
+    def body(x_ref, o_ref, barrier):
+        if delays:
+            pl.delay(10)
+        plgpu.barrier_wait(barrier)
+
+    fn = plgpu.kernel(
+        body,
+        out_type=jax.ShapeDtypeStruct((128,), jnp.int32),
+        scratch_types=[plgpu.Barrier()],
+        num_threads=2,
+        thread_name="t",
+    )
+    recorded = pldb.trace(fn, jnp.arange(128))
+    findings = foreseen.refusals(recorded)
+    hangs = foreseen.hangs_all_the_same(recorded, findings)
+    assert hangs == (not delays and JAX < (0, 11, 2))

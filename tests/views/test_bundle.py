@@ -185,6 +185,19 @@ def test_spans_around_a_wait_and_of_a_copy_that_never_ends():
     ]
 
 
+def test_span_of_a_launch_ends_with_what_it_started():
+    b = TraceBuilder(grid=(1,))
+    launch = b.thread("launch")
+    block = launch.spawn(kind="core")
+    x = b.buffer("x", (1,))
+    block.write(x)
+    block.end()
+    trace = b.close()
+    _, arrays = opened(trace)
+    spans = {s["thread"]: s["end"] for s in rows(arrays, "spans")}
+    assert spans == {launch.number: len(trace), block.number: len(trace)}
+
+
 @settings(deadline=None, max_examples=60)
 @given(traces)
 def test_blocks_and_lines_sum_up_their_events(trace):

@@ -43,8 +43,11 @@ def test_golden_files_are_small_and_open(name):
 
 def test_golden_answers_cover_what_the_viewer_must_know():
     said = [json.loads(viewer.kept(name)[1]) for name in viewer.CASES]
-    for part in ("fold", "queries", "navigation", "clocks", "values", "what"):
+    parts = "fold", "queries", "navigation", "clocks", "values", "what", "calls"
+    for part in parts:
         assert sum(len(one[part]) for one in said) > 50, part
+    calling = [row for one in said for row in one["stops"]]
+    assert any(0 < len(row["events"]) < len(row["within"]) / 2 for row in calling)
     kinds = {row["what"].split()[0] for one in said for row in one["what"]}
     assert {"alloc", "read", "write", "pad", "spawn", "arrive", "phase"} <= kinds
     folds = [row for one in said for row in one["fold"]]

@@ -6,9 +6,10 @@
  */
 
 import { RegionKind } from "../schema.gen";
+import { callersOf } from "./calls";
 import { type Literal, parseArguments, QueryError } from "./literals";
 import { eachElement, type Region } from "./regions";
-import { linear } from "./tables";
+import { type Loc, linear } from "./tables";
 import { fileName, KIND_NAMES } from "./text";
 import type { Model } from "./trace";
 
@@ -19,6 +20,8 @@ export interface Query {
   readonly text: string;
   readonly conditions: readonly (readonly [name: string, value: Literal])[];
   readonly matches: Predicate;
+  /** Whether an event meets all conditions but those of a name. */
+  besides(name: string): Predicate;
 }
 
 /** Compiles a query; throws `QueryError`. */
@@ -29,9 +32,13 @@ export function compile(model: Model, text: string): Query {
     .map(([name, value]) => {
       const make = CONDITIONS[name];
       if (!make) throw new QueryError(refusal("condition", name, Object.keys(CONDITIONS)));
-      return make(model, value);
+      return [name, make(model, value)] as const;
     });
-  return { text, conditions, matches: (event) => predicates.every((one) => one(event)) };
+  const all = (tests: readonly (readonly [string, Predicate])[]): Predicate => {
+    return (event) => tests.every(([, test]) => test(event));
+  };
+  const besides = (name: string) => all(predicates.filter(([other]) => other !== name));
+  return { text, conditions, matches: all(predicates), besides };
 }
 
 /** Sorted numbers of the events that meet a query. */
@@ -161,17 +168,44 @@ function byInstr(model: Model, test: (kernel: number, instr: number) => boolean)
   return (event) => ofLaunch[model.launchOf(event)][instr[event]] === 1;
 }
 
-function onLine(model: Model, value: Literal): Predicate {
+/** File, or "", and number of `41` or `file.py:41`. */
+export function fileAndLine(value: Literal): [string, number] {
   const [, file, digits] = /^(?:(.*):)?(\d+)$/.exec(String(value)) ?? [];
-  if (!digits) throw new QueryError(`line is a number or "file.py:41"`);
-  const number = Number(digits);
+  if (!digits) throw new QueryError(`a line is a number or "file.py:41"`);
+  return [file ?? "", Number(digits)];
+}
+
+/** Whether a file has a name, with or without its folder; every file has none. */
+export const isFile = (name: string, file: string) =>
+  !name || name === file || name === fileName(file);
+
+function onLine(model: Model, value: Literal): Predicate {
+  const [file, number] = fileAndLine(value);
+  return byInstr(model, (k, i) => {
+    const { loc, locs } = model.kernels[k];
+    const one = locs[loc[i]];
+    return Boolean(one) && one.line <= number && number <= one.endLine && isFile(file, one.file);
+  });
+}
+
+/** Whether a call stands on a line: the first of its own, the others have theirs. */
+export function isOnLine(value: Literal): (loc: Loc) => boolean {
+  const [file, number] = fileAndLine(value);
+  return (loc) => loc.line === number && isFile(file, loc.file);
+}
+
+/** Events in something that is called or opened on a line. */
+export function calledFrom(model: Model, value: Literal): Predicate {
+  const test = isOnLine(value);
   return byInstr(model, (k, i) => {
     const kernel = model.kernels[k];
-    if (!(kernel.line[i] <= number && number <= kernel.endLine[i]) || kernel.loc[i] < 0)
-      return false;
-    const name = kernel.locs[kernel.loc[i]].file;
-    return !file || file === name || file === fileName(name);
+    return callersOf(kernel, i).some((row) => test(kernel.locs[row]));
   });
+}
+
+function within(model: Model, value: Literal): Predicate {
+  const [own, called] = [onLine(model, value), calledFrom(model, value)];
+  return (event) => own(event) || called(event);
 }
 
 function inLaunch(model: Model, value: Literal): Predicate {
@@ -311,6 +345,7 @@ export const CONDITIONS: Readonly<Record<string, Condition>> = {
   block: inBlock,
   thread: byThread,
   line: onLine,
+  within,
   launch: inLaunch,
   space: inSpace,
   op: ofOp,

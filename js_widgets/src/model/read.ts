@@ -1,6 +1,7 @@
 /** Kernels, launches and sources from the header: JSON of Python's making, typed once here. */
 
 import type { Bundle, Header } from "../bundle";
+import { sitesOf } from "./calls";
 import type { Kernel, Launch, ListingLine, Loc, Scope } from "./tables";
 import { count } from "./values";
 
@@ -62,6 +63,9 @@ export function readKernels(bundle: Bundle, sources: readonly Source[]): Kernel[
     const loc = Int32Array.from(tape, (instr) => (instr.loc >= 0 ? instr.loc : own));
     const bySource = locs.map((one) => sources.findIndex((s) => s.file === one.file));
     const view = bundle.header.view?.kernels?.[number];
+    const scopes = (data.scopes as Json[] | undefined)?.map(readScope) ?? [
+      { kind: "kernel", name: "", parent: -1, loc: -1 },
+    ];
     return {
       number,
       name: data.name,
@@ -74,9 +78,8 @@ export function readKernels(bundle: Bundle, sources: readonly Source[]): Kernel[
         ? Int32Array.from(given.subarray(firsts[number], firsts[number] + tape.length))
         : Int32Array.from(loc, (row) => bySource[row] ?? -1),
       scope: Int32Array.from(tape, (instr) => instr.scope ?? 0),
-      scopes: (data.scopes as Json[] | undefined)?.map(readScope) ?? [
-        { kind: "kernel", name: "", parent: -1, loc: -1 },
-      ],
+      scopes,
+      sites: sitesOf(scopes, locs, own),
       locs,
       kernelLoc: own,
       names: (view?.names as string[]) ?? [],

@@ -28,6 +28,8 @@ export interface Finding {
   readonly source: number;
   readonly line: number;
   readonly loc: { file: string; line: number; function: string; text: string } | null;
+  /** Where the functions around the line were called, innermost first. */
+  readonly calls?: readonly { file: string; line: number; function: string; text: string }[];
   readonly launch: number;
   readonly buffer: string;
   readonly buffer_row: number;
@@ -38,6 +40,8 @@ export interface Finding {
   readonly count: number;
   // biome-ignore lint/suspicious/noExplicitAny: what a check adds beyond the message
   readonly details: any;
+  /** Row of the finding that it follows from, -1 if from none. */
+  readonly cause?: number;
   readonly doc: string;
 }
 

@@ -32,6 +32,8 @@ export interface Kernel {
   readonly source: Int32Array;
   readonly scope: Int32Array;
   readonly scopes: readonly Scope[];
+  /** Of each scope: rows of `locs` of the calls around it and of its own, innermost first. */
+  readonly sites: readonly (readonly number[])[];
   readonly locs: readonly Loc[];
   readonly kernelLoc: number;
   /** Python variable of each instruction's result, or "". */

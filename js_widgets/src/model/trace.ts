@@ -7,6 +7,7 @@
 
 import type { Bundle, Header, Ints } from "../bundle";
 import { COLUMNS, Kind, RegionKind } from "../schema.gen";
+import { callersOf, callsOf } from "./calls";
 import { type Clocks, readClocks } from "./clocks";
 import { History, type Memory } from "./fold";
 import { Groups, lowerBound } from "./groups";
@@ -116,6 +117,22 @@ export class Model {
   locOf(event: number): Loc | null {
     const kernel = this.kernelOf(event);
     return kernel.locs[kernel.loc[this.events.instr[event]] ?? kernel.kernelLoc] ?? null;
+  }
+
+  /** Rows of the kernel's `locs`: where the calls around an event stand, innermost first. */
+  callersOf(event: number): readonly number[] {
+    return callersOf(this.kernelOf(event), this.events.instr[event]);
+  }
+
+  /** Where the functions around an event were called, innermost first. */
+  callsOf(event: number): readonly Loc[] {
+    const kernel = this.kernelOf(event);
+    return callsOf(kernel, this.events.instr[event]).map((row) => kernel.locs[row]);
+  }
+
+  /** Row of `sources` of a file, -1 if unknown. */
+  sourceNamed(file: string): number {
+    return this.sources.findIndex((one) => one.file === file);
   }
 
   /** The buffer that an event is about, -1 if it is about none. */
@@ -270,6 +287,15 @@ export class Model {
     return this.table("blocks", fields);
   }
 
+  /** Events that enter calls anew without having left: how many of their callers stay. */
+  get kept(): ReadonlyMap<number, number> {
+    return this.once("kept", () => {
+      const fields = ["event", "kept"];
+      const rows = this.table<Record<"event" | "kept", Ints>>("entries", fields);
+      return new Map(Array.from(rows.event, (event, i) => [event, rows.kept[i]]));
+    });
+  }
+
   /** Rows of `edges` that end (`dst`) or start (`src`) at an event. */
   edgesAt(event: number, side: "src" | "dst"): Int32Array {
     const { edges } = this;
@@ -295,7 +321,14 @@ export class Model {
 
   /** What the first steps ask for, in pieces: to be made while nobody waits. */
   ahead(): (() => unknown)[] {
-    return [() => this.byThread, () => this.byBuffer, () => this.ticks, () => this.clocks];
+    const regions = ["regions.offsets", "regions.data"];
+    return [
+      () => this.byThread,
+      () => this.byBuffer,
+      () => this.ticks,
+      () => this.clocks,
+      ...regions.map((name) => () => this.bundle.intsOrNone(name)),
+    ];
   }
 
   /** Vector clocks by lookup; null for a plain trace file. */

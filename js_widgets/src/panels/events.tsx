@@ -178,13 +178,14 @@ function Filter({ app, error, count }: { app: App; error: string; count: number 
           aria-label="Add a condition"
           value=""
           onChange={(event) => {
-            add(event.currentTarget.value);
+            const { value: chosen } = event.currentTarget;
+            add(suggestions(app).find(([title]) => title === chosen)?.[1] ?? "");
             event.currentTarget.value = "";
           }}
         >
           <option value="">Add…</option>
-          {suggestions(app).map(([title, value]) => (
-            <option key={title} value={value}>
+          {suggestions(app).map(([title]) => (
+            <option key={title} value={title}>
               {title}
             </option>
           ))}

@@ -37,7 +37,9 @@ function Findings({ app }: { app: App }): JSX.Element {
   }
   const groups = ORDER.map((kind) => ({
     kind,
-    members: [...findings.entries()].filter(([, one]) => markOf(one) === kind),
+    members: [...findings.entries()].filter(
+      ([, one]) => markOf(one) === kind && !findings[one.cause ?? -1],
+    ),
   })).filter((group) => group.members.length);
   return (
     <div class="pd-scroll pd-findings">
@@ -46,9 +48,11 @@ function Findings({ app }: { app: App }): JSX.Element {
           <h3 class={`pd-${kind}`}>
             {titleOf(app, kind)} <span class="pd-muted">{members.length}</span>
           </h3>
-          {members.map(([number, one]) => (
-            <Entry key={number} app={app} number={number} finding={one} kind={kind} />
-          ))}
+          {members.flatMap(([number]) =>
+            [number, ...followers(findings, number)].map((row) => (
+              <Entry key={row} app={app} number={row} />
+            )),
+          )}
         </section>
       ))}
     </div>
@@ -59,14 +63,15 @@ function titleOf(app: App, kind: string): string {
   return kind === "abort" ? `JAX ${app.model.jaxVersion} would refuse this` : TITLES[kind];
 }
 
-interface EntryProps {
-  readonly app: App;
-  readonly number: number;
-  readonly finding: Finding;
-  readonly kind: string;
+/** Rows of the findings that follow from one, each before those that follow from it. */
+function followers(findings: readonly Finding[], root: number): number[] {
+  const next = [...findings.keys()].filter((row) => findings[row].cause === root && row !== root);
+  return next.flatMap((row) => [row, ...followers(findings, row)]);
 }
 
-function Entry({ app, number, finding, kind }: EntryProps): JSX.Element {
+function Entry({ app, number }: { app: App; number: number }): JSX.Element {
+  const finding = app.model.findings[number];
+  const follows = Boolean(app.model.findings[finding.cause ?? -1]);
   const open = selected(app).value.selected === number;
   const here = finding.events.includes(app.event);
   const element = useRef<HTMLElement>(null);
@@ -79,13 +84,14 @@ function Entry({ app, number, finding, kind }: EntryProps): JSX.Element {
   };
   return (
     <article
-      class={`pd-finding ${open ? "pd-open" : ""} ${here ? "pd-here-now" : ""}`}
+      class={`pd-finding ${open ? "pd-open" : ""} ${here ? "pd-here-now" : ""} ${follows ? "pd-follows" : ""}`}
       ref={element}
     >
       <button type="button" class="pd-finding-head" aria-expanded={open} onClick={click}>
-        <SeverityMark kind={kind} />
+        <SeverityMark kind={markOf(finding)} />
         <span class="pd-finding-text">
           <span class="pd-finding-name">
+            {follows && <span class="pd-muted">so also </span>}
             <b>{finding.code}</b> {finding.name}
             {finding.count > 1 && <span class="pd-chip">×{grouped(finding.count)}</span>}
             {finding.loc && (

@@ -5,6 +5,7 @@ import { useRef } from "preact/hooks";
 import { useWidth } from "../ui/size";
 import type { App } from "../ui/store";
 import type { Panel } from "./panel";
+import { Calls } from "./source/calls";
 import { Code } from "./source/code";
 import { Listing } from "./source/listing";
 import { positionOf, startOf } from "./source/places";
@@ -44,9 +45,9 @@ function Content({ app, width }: { app: App; width: number }): JSX.Element {
     <>
       <div class="pd-bar">
         {model.sources.length > 1 ? (
-          <select class="pd-select" aria-label="File" value={source} onChange={choose}>
+          <select class="pd-select" aria-label="File" value={String(source)} onChange={choose}>
             {model.sources.map((one, i) => (
-              <option key={i} value={i}>
+              <option key={i} value={String(i)}>
                 {one.name}
               </option>
             ))}
@@ -56,6 +57,7 @@ function Content({ app, width }: { app: App; width: number }): JSX.Element {
             {model.sources[0].name}
           </span>
         )}
+        {position && <Calls app={app} position={position} />}
         <span class="pd-grow" />
         {counted && <Toggle title="Counts" on={counts} set={(on) => toggleCounts(app, on)} />}
         {model.hasView && (

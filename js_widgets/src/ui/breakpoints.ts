@@ -2,6 +2,8 @@
 
 import { type Direction, search, toBreakpoint } from "../model/navigation";
 import { compile, type Predicate, type Query } from "../model/query";
+import { lineQuery, stopping } from "../model/stops";
+import type { Model } from "../model/trace";
 import { ask, canRecordMore, recordMore } from "./live";
 import { go } from "./moves";
 import type { App, Breakpoint } from "./store";
@@ -28,6 +30,18 @@ export function breakpointQuery(app: App, one: Breakpoint): Query | null {
   return query;
 }
 
+const stops = new WeakMap<Query, Predicate>();
+
+/** Whether a breakpoint with a query can stop at an event. */
+function stopsAt(model: Model, query: Query): Predicate {
+  let test = stops.get(query);
+  if (!test) {
+    test = stopping(model, query);
+    stops.set(query, test);
+  }
+  return test;
+}
+
 const silent = new WeakMap<Query, boolean>();
 
 /** Whether no recorded event meets a breakpoint's query; found once. */
@@ -36,7 +50,7 @@ export function matchesNothing(app: App, one: Breakpoint): boolean {
   if (!query) return false;
   let known = silent.get(query);
   if (known === undefined) {
-    known = search(app.model, 0, 1, query.matches) === null;
+    known = search(app.model, 0, 1, stopsAt(app.model, query)) === null;
     silent.set(query, known);
   }
   return known;
@@ -65,8 +79,9 @@ export async function continueTo(app: App, direction: Direction): Promise<void> 
   }
   const usable = enabled.filter((one) => !needsKernel(one));
   const tests = usable
-    .map((one) => breakpointQuery(app, one)?.matches)
-    .filter((test): test is Predicate => Boolean(test));
+    .map((one) => breakpointQuery(app, one))
+    .filter((query): query is Query => Boolean(query))
+    .map((query) => stopsAt(app.model, query));
   go(app, toBreakpoint(app.model, app.cursor.value, direction, tests));
   const left = enabled.length - usable.length;
   if (left)
@@ -99,7 +114,7 @@ export function breakHere(app: App): void {
   const event = app.event;
   const line = event >= 0 ? app.model.lineOf(event) : 0;
   if (!line) app.notice.value = "The current event has no source line.";
-  else toggleBreakpoint(app, `line=${line}`, `line ${line}`);
+  else toggleBreakpoint(app, lineQuery(app.model, app.model.sourceOf(event), line), `line ${line}`);
 }
 
 /** The query of a watchpoint on the selected element, or on the whole buffer; "" without one. */

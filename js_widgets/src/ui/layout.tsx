@@ -2,11 +2,12 @@
 
 import { useSignal } from "@preact/signals";
 import { Component, type ComponentChildren, type JSX } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { PANELS } from "../panels";
 import type { Panel } from "../panels/panel";
 import { showPanel } from "./commands";
 import { leaveTo } from "./focus";
+import { Followers } from "./follow";
 import { Icon } from "./icons";
 import { afterPaint, whileIdle } from "./later";
 import { type App, clamp } from "./store";
@@ -54,6 +55,8 @@ export function Layout({ app }: { app: App }): JSX.Element {
     <Split app={app} border={border} vertical={vertical} at={at(border)} />
   );
   const docks = narrow.value ? STACKED : CORNERS;
+  const followers = useMemo(() => new Followers(app, CORNERS.length - 1), [app]);
+  useEffect(() => () => followers.dispose(), [followers]);
   // A long recording shows its source first.
   const late = useSignal(app.model.count > LONG);
   useEffect(() => {
@@ -64,11 +67,18 @@ export function Layout({ app }: { app: App }): JSX.Element {
     });
   }, [late.value, app.model]);
   const dock = (i: number, share: number) => (
-    <Dock key={i} app={app} ids={docks[i]} share={share} empty={i > 0 && late.value} />
+    <Dock
+      key={i}
+      app={app}
+      shown={i > 0 ? followers.of(i - 1) : app}
+      ids={docks[i]}
+      share={share}
+      empty={i > 0 && late.value}
+    />
   );
   let content: ComponentChildren;
   if (zoomed || low.value)
-    content = <Dock app={app} ids={PANELS.map((panel) => panel.id)} share={1} />;
+    content = <Dock app={app} shown={app} ids={PANELS.map((panel) => panel.id)} share={1} />;
   else if (narrow.value)
     content = column([dock(0, at("stack")), split("stack", false), dock(1, 1 - at("stack"))], 1);
   else {
@@ -138,11 +148,14 @@ function firstOf(app: App, ids: readonly string[]): string {
 
 function Dock({
   app,
+  shown,
   ids,
   share,
   empty = false,
 }: {
   app: App;
+  /** The app as its panel sees it. */
+  shown: App;
   ids: readonly string[];
   share: number;
   empty?: boolean;
@@ -189,7 +202,7 @@ function Dock({
         <div class="pd-panel" aria-busy="true" />
       ) : (
         <Guard key={panel.id} title={panel.title}>
-          <panel.Component app={app} />
+          <panel.Component app={shown} />
         </Guard>
       )}
     </section>

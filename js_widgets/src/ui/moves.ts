@@ -1,7 +1,8 @@
 /** What moving commands share: where they lead from here, and what they say if nowhere. */
 
 import { type Direction, type Focus, lastWrite, MOVES, search } from "../model/navigation";
-import type { Predicate } from "../model/query";
+import { compile, type Predicate } from "../model/query";
+import { lineQuery, stopping } from "../model/stops";
 import { coordinates, tuple } from "../model/tables";
 import type { App } from "./store";
 
@@ -73,8 +74,7 @@ export function showLine(app: App, source: number, line: number): void {
 /** The next event on a source line, of the focus thread if it comes there, else of any. */
 export function runToLine(app: App, args: { source: number; line: number }): void {
   const { model } = app;
-  const on: Predicate = (event) =>
-    model.lineOf(event) === args.line && model.sourceOf(event) === args.source;
+  const on = stopping(model, compile(model, lineQuery(model, args.source, args.line)));
   const mine: Predicate = (event) => model.events.thread[event] === app.thread.value && on(event);
   const find = (test: Predicate) => search(model, app.cursor.value, 1, test);
   go(app, find(mine) ?? find(on), `Nothing runs line ${args.line} after this.`);

@@ -106,6 +106,8 @@ export class App {
   readonly recording: Signal<string | null> = signal(null);
   /** Name of the open overlay (help, breakpoints, origin), or null. */
   readonly overlay: Signal<string | null> = signal(null);
+  /** Whether a panel does not show the position yet. */
+  readonly isBehind: Signal<boolean> = signal(false);
   private readonly given: Host | undefined;
   private readonly left = signal(false);
   private readonly slices = new Map<string, Signal<Json>>();
@@ -130,10 +132,7 @@ export class App {
     this.notice = signal("");
     this.given = host?.live === false ? undefined : host;
     this.rest = state;
-    this.currentModel = computed(() => {
-      const runs = this.runs.value;
-      return (runs.find((one) => one.number === this.run.value) ?? runs[0]).model;
-    });
+    this.currentModel = computed(() => this.modelOf(this.run.value));
     // Nothing said: look at the thread that acts first, or next.
     if (state.thread === undefined && model.count) this.focusOn(Math.max(this.cursor.value - 1, 0));
   }
@@ -152,6 +151,12 @@ export class App {
   }
 
   private readonly currentModel: ReadonlySignal<Model>;
+
+  /** The model of a run, of the recording where there is none. */
+  modelOf(run: number): Model {
+    const runs = this.runs.value;
+    return (runs.find((one) => one.number === run) ?? runs[0]).model;
+  }
 
   /** The model of the run that is shown; reading it subscribes. */
   get model(): Model {

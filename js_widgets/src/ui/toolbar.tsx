@@ -192,11 +192,11 @@ function Launches({ app }: { app: App }): JSX.Element | null {
       class="pd-select"
       aria-label="Launch"
       data-pd="launch"
-      value={app.launch.value}
+      value={String(app.launch.value)}
       onChange={choose}
     >
       {launches.map((one) => (
-        <option key={one.number} value={one.number}>
+        <option key={one.number} value={String(one.number)}>
           {one.number}: {one.name}
         </option>
       ))}

@@ -5,6 +5,9 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Direction, lastWrite, MOVES } from "../../src/model/navigation";
 import { compile, where } from "../../src/model/query";
+import { stopping } from "../../src/model/stops";
+import type { Loc } from "../../src/model/tables";
+import { fileName } from "../../src/model/text";
 import type { Model } from "../../src/model/trace";
 import { answersOf, CASES, modelOf, sampled } from "../golden";
 
@@ -95,6 +98,29 @@ describe.each(CASES)("%s", (name) => {
         const said = `${command} at ${cursor}`;
         expect(MOVES[move](model, focus, direction), said).toEqual(row.to[command]);
       }
+    }
+  });
+
+  it("knows the calls around an event", () => {
+    const words = (loc: Loc) => `${loc.function}, ${fileName(loc.file)}:${loc.line}`;
+    for (const { event, callers, calls } of answers.calls) {
+      const { locs } = model.kernelOf(event);
+      const said = {
+        callers: model.callersOf(event).map((row) => words(locs[row])),
+        calls: model.callsOf(event).map(words),
+      };
+      expect(said, `event ${event}`).toEqual({ callers, calls });
+    }
+  });
+
+  it("stops where Python stops", () => {
+    for (const { where: text, events, within } of answers.stops) {
+      const query = compile(model, text);
+      const test = stopping(model, query);
+      const found = Array.from({ length: model.count }, (_, event) => event).filter(test);
+      expect(found, text).toEqual(events);
+      const inside = compile(model, text.replace("line=", "within="));
+      expect([...where(model, inside)], text).toEqual(within);
     }
   });
 

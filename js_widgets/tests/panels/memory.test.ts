@@ -3,7 +3,15 @@ import { eachElement } from "../../src/model/regions";
 import { rangeOf, STEPS, stepOf, table } from "../../src/panels/drawing/scales";
 import { rectanglesOf } from "../../src/panels/memory/access";
 import { Differences, rangeOverTime, tally } from "../../src/panels/memory/contents";
-import { CODE, type Contents, codeOf, codes, paint, survey } from "../../src/panels/memory/heat";
+import {
+  CODE,
+  type Contents,
+  codeOf,
+  codes,
+  isPlain,
+  paint,
+  survey,
+} from "../../src/panels/memory/heat";
 import { parseTransforms, physicalOf, swizzled } from "../../src/panels/memory/physical";
 import {
   cellUnder,
@@ -143,6 +151,34 @@ describe("the heat map", () => {
     });
     expect(small.codes.filter((code) => code === CODE.nan)).toHaveLength(1);
     expect(small.codes[4 * 10 + 2]).toBe(CODE.nan);
+  });
+
+  test("where all are plain numbers, looking at the first ones of cells shows the same", () => {
+    const values = Array.from({ length: 60 * 47 }, (_, i) => Math.sin(i) * 100);
+    const contents = known(values);
+    const order = Int32Array.from(values, (_, i) => values.length - 1 - i);
+    expect(isPlain(survey(contents))).toBe(true);
+    expect(isPlain(survey(known([1, Number.NaN])))).toBe(false);
+    expect(isPlain(survey(contents, 1000))).toBe(false);
+    const [slice, line] = [sliceOf([60, 47]), sliceOf([60 * 47])];
+    const parts = [
+      { row: 0, column: 0, rows: 60, columns: 47 },
+      { row: 7, column: 3, rows: 40, columns: 44 },
+    ];
+    for (const most of [
+      { width: 200, height: 200 },
+      { width: 13, height: 9 },
+      { width: 5, height: 60 },
+    ])
+      for (const part of parts)
+        for (const way of [null, order]) {
+          const all = codes(contents, slice, way, rangeOf(-100, 100), part, most);
+          expect(codes(contents, slice, way, rangeOf(-100, 100), part, most, true)).toEqual(all);
+        }
+    const broken = { row: 0, column: 0, rows: line.rows, columns: line.columns };
+    const most = { width: line.columns, height: line.rows };
+    const all = codes(contents, line, null, rangeOf(-100, 100), broken, most);
+    expect(codes(contents, line, null, rangeOf(-100, 100), broken, most, true)).toEqual(all);
   });
 
   test("cells are painted where they belong, patterns by pixel", () => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { ghosts, positionOf } from "../../src/panels/source/places";
 import { compact, cuts, rowsOf, wrap } from "../../src/panels/source/rows";
+import { openNotes, toggleNote } from "../../src/panels/source/state";
 import { type Page, pageOf } from "../app";
 import { modelOf } from "../golden";
 
@@ -64,7 +65,45 @@ describe("the source", () => {
     expect(notes.every((row) => row.text.length <= 40 || !row.text.includes(" "))).toBe(true);
     const at = rows.indexOf(notes[0]);
     expect(rows[at - 1]).toMatchObject({ line: finding.line, finding: -1 });
-    expect(notes.map((row) => row.text).join(" ")).toContain(finding.message);
+    const plain = finding.message.replaceAll("`", "");
+    expect(notes.map((row) => row.text).join(" ")).toContain(plain);
+  });
+
+  it("folds findings to a line each where room is scarce, and opens them again", async () => {
+    page = await pageOf("past_the_end");
+    page.app.jump(page.app.model.findings[0].events[0]);
+    await page.settle();
+    const { model } = page.app;
+    const isOpen = openNotes(page.app, 480);
+    expect(openNotes(page.app, 900)).toBeNull();
+    expect(model.findings.map((_, i) => isOpen?.(i))).toEqual(model.findings.map((_, i) => !i));
+    const { rows } = rowsOf(model, model.findings[0].source, 40, 80, () => false);
+    expect(rows.filter((row) => row.finding === 0)).toMatchObject([{ head: true, folded: true }]);
+    toggleNote(page.app, 0, false);
+    expect(openNotes(page.app, 480)?.(0)).toBe(false);
+    toggleNote(page.app, 0, true);
+    expect(openNotes(page.app, 480)?.(0)).toBe(true);
+  });
+
+  it("shows the calls around a helper's line, and looks at one that is clicked", async () => {
+    page = await pageOf("helpers");
+    const { app } = page;
+    const event = Array.from({ length: app.model.count }, (_, e) => e).find(
+      (e) => app.model.callsOf(e).length > 0,
+    );
+    app.jump(event ?? -1);
+    await page.settle();
+    const [call] = app.model.callsOf(app.event);
+    await page.click(".pd-calls .pd-link");
+    const asked = page.root.querySelector(".pd-line.pd-asked");
+    expect(asked?.querySelector(".pd-number")?.textContent).toBe(String(call.line));
+    expect(asked?.querySelector(".pd-caller")).not.toBeNull();
+    const at = app.cursor.value;
+    await page.click(".pd-asked .pd-dot");
+    await page.press("Home");
+    await page.press("c");
+    expect(app.cursor.value).toBe(at);
+    expect(app.model.lineOf(app.event)).not.toBe(call.line);
   });
 
   it("shows a long line whole, in rows of its own", async () => {

@@ -37,6 +37,21 @@ describe("values from the trace", () => {
     for (const value of one.values ?? []) expect(there.has(value)).toBe(true);
   });
 
+  it("of a write that was recorded without its values are none, not those before it", async () => {
+    const model = await modelOf("elementwise");
+    const writes = model.history(model.buffers.count - 1)?.events ?? [];
+    const last = writes.at(-1) as number;
+    const thread = model.events.thread[last];
+    const written = () => variables(model, thread, last + 1).find((one) => one.event === last);
+    const { shape, values } = written() ?? {};
+    expect(values?.length).toBeGreaterThan(0);
+    const without = await modelOf("elementwise");
+    without.events.payload[last] = -1;
+    const left = variables(without, thread, last + 1).find((one) => one.event === last);
+    expect(left?.values).toBeNull();
+    expect(left?.shape).toEqual(shape);
+  });
+
   it("are summed up with NaN, infinity and what was never set", () => {
     const values = Float32Array.from([1, Number.NaN, Number.POSITIVE_INFINITY, 4, 0]);
     const unset = Uint8Array.from([0, 0, 0, 0, 1]);
@@ -70,8 +85,7 @@ describe("the panel", () => {
     );
     page = await pageOf("elementwise", { cursor: 8 }, { request } as Host);
     await page.click('[data-pd-tab="variables"]');
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    expect(page.text(".pd-live")).toContain("acc");
+    await vi.waitFor(() => expect(page?.text(".pd-live")).toContain("acc"));
     expect(page.root.querySelector(".pd-live.pd-changed")).not.toBeNull();
     await page.click(".pd-live .pd-link");
     const field = page.root.querySelector<HTMLInputElement>(".pd-live input")!;

@@ -3,7 +3,7 @@ import { GridView } from "../../src/panels/grid/view";
 import { MemoryView } from "../../src/panels/memory/view";
 import { frameOf, HEAD } from "../../src/panels/threads/frame";
 import { gestures, hit } from "../../src/panels/threads/gestures";
-import { arrowsOf } from "../../src/panels/threads/overlay";
+import { arrowsOf, paintOverlay } from "../../src/panels/threads/overlay";
 import { ThreadsView } from "../../src/panels/threads/view";
 import { label } from "../../src/panels/threads/words";
 import { Kind } from "../../src/schema.gen";
@@ -180,6 +180,32 @@ describe("the threads", () => {
     }
     app.jump(waits[0]);
     expect(label(view)).toContain(app.model.what(waits[0]));
+  });
+
+  test("arrows from lanes far out of sight are no longer than the picture needs", async () => {
+    const app = await appOf("ring");
+    const view = new ThreadsView(app);
+    const { kind } = app.model.events;
+    app.jump(kind.indexOf(Kind.WAIT));
+    const heights: number[] = [];
+    const context = new Proxy({} as Record<string, unknown>, {
+      get: (known, name: string) =>
+        known[name] ??
+        ((...args: number[]) => {
+          if (name === "bezierCurveTo") heights.push(args[1], args[3], args[5]);
+          return { width: 10 };
+        }),
+    });
+    const drawn = () => {
+      heights.length = 0;
+      paintOverlay(context as unknown as CanvasRenderingContext2D, view, FRAME);
+      return heights;
+    };
+    expect(drawn().length).toBeGreaterThan(0);
+    for (const scroll of [-1e6, 1e6]) {
+      view.scroll.value = scroll;
+      for (const y of drawn()) expect(Math.abs(y)).toBeLessThanOrEqual(2 * FRAME.height);
+    }
   });
 });
 

@@ -10,6 +10,7 @@ from pallas_debug.checks.aborts import barrier_phase as barrier_phase
 from pallas_debug.checks.aborts import block_specs as block_specs
 from pallas_debug.checks.aborts import collective_axes as collective_axes
 from pallas_debug.checks.aborts import copy_filled as copy_filled
+from pallas_debug.checks.aborts import copy_left_running as copy_left_running
 from pallas_debug.checks.aborts import copy_options as copy_options
 from pallas_debug.checks.aborts import dynamic_grid as dynamic_grid
 from pallas_debug.checks.aborts import dynamic_slice as dynamic_slice
@@ -22,6 +23,7 @@ from pallas_debug.checks.aborts import mixed_registers as mixed_registers
 from pallas_debug.checks.aborts import mpmd_scratch as mpmd_scratch
 from pallas_debug.checks.aborts import negative_index as negative_index
 from pallas_debug.checks.aborts import program_id_is_zero as program_id_is_zero
+from pallas_debug.checks.aborts import race_raises as race_raises
 from pallas_debug.checks.aborts import reference_view as reference_view
 from pallas_debug.checks.aborts import run_state as run_state
 from pallas_debug.checks.aborts import scalar_arguments as scalar_arguments

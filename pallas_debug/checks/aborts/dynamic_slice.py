@@ -35,7 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pallas_debug import ir
-from pallas_debug.checks.aborts.refusal import kernels, refusal
+from pallas_debug.checks.aborts.foreseen import Refused, findings, routine
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -51,19 +51,17 @@ COPIES = ("gpu.copy_gmem_to_smem", "gpu.copy_smem_to_gmem")
 @check("PD303", "dynamic-slice")
 def dynamic_slice(trace: Trace) -> Iterator[Finding]:
     """Slices with a start that JAX refuses, one finding for each line."""
-    for launch, kernel in kernels(trace, "PD303"):
-        for number, instr in enumerate(kernel.tape):
-            for step in _slices(instr):
-                raises = _refused(instr.op, step)
-                if raises:
-                    yield refusal(
-                        launch,
-                        f"a slice begins at {_words(step)}",
-                        raises,
-                        "make the start an integer scalar: index it, or "
-                        ".astype(jnp.int32)",
-                        loc=kernel.loc_of(number),
-                    )
+    yield from findings(trace, "PD303", _judge, when_run=True)
+
+
+def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
+    op = kernel.tape[number].op
+    parts = routine(kernel, number) if op in COPIES else (kernel.tape[number],)
+    for step in (step for instr in parts for step in _slices(instr)):
+        raises = _refused(op, step)
+        if raises:
+            hint = "make the start an integer scalar: index it, or .astype(jnp.int32)"
+            yield Refused(f"a slice begins at {_words(step)}", raises, hint)
 
 
 def _slices(instr: ir.Instr) -> Iterator[ir.Slice]:
@@ -80,7 +78,7 @@ def _refused(op: str, step: ir.Slice) -> str:
     is_integer = step.start_dtype.startswith(("int", "uint"))
     if op.startswith(ACCESSES):
         return "" if is_integer and step.start_ndim == 0 else INDEXING
-    if op.startswith(COPIES) and step.start_ndim > 0:
+    if op in COPIES and step.start_ndim > 0:
         return f"{VECTOR}{step.start_ndim}"
     return ""
 

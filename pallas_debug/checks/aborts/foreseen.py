@@ -42,10 +42,11 @@ def findings(
     """What a judge says of each instruction of each kernel.
 
     `when_run` is for what JAX raises only when it comes to the instruction: one that
-    the recording never reached is not judged.
+    the recording never reached is not judged, and its first event is the evidence.
     """
     for launch, kernel in kernels(trace, code):
-        was_run = _reached(trace, kernel) if when_run else None
+        first = _first_events(trace, kernel) if when_run else {}
+        was_run = _reached(kernel, list(first)) if first else None
         for number in range(len(kernel.tape)):
             if was_run is not None and number not in was_run:
                 continue
@@ -57,16 +58,20 @@ def findings(
                     one.hint,
                     loc=kernel.loc_of(number),
                     severity=severity(kernel),
+                    events=(first[number],) if number in first else (),
                 )
 
 
-def _reached(trace: Trace, kernel: ir.Kernel) -> set[int] | None:
-    """Instructions in straight runs that left an event; None if nothing was run."""
+def _first_events(trace: Trace, kernel: ir.Kernel) -> dict[int, int]:
+    """The first event of each instruction that left one, in order of the tape."""
     numbers = [launch.number for launch in trace.launches if launch.kernel is kernel]
-    mine = np.isin(trace.columns.launch, numbers)
-    positions = np.unique(trace.columns.instr[mine]).tolist()
-    if not positions:
-        return None
+    mine = np.flatnonzero(np.isin(trace.columns.launch, numbers))
+    positions, first = np.unique(trace.columns.instr[mine], return_index=True)
+    return dict(zip(positions.tolist(), mine[first].tolist(), strict=True))
+
+
+def _reached(kernel: ir.Kernel, positions: list[int]) -> set[int]:
+    """Instructions in straight runs with an instruction that left an event."""
     starts = flow.leaders(kernel.tape, entry=kernel.entry, begins=lambda *_: False)
     ends = [*starts[1:], len(kernel.tape)]
     found: set[int] = set()

@@ -42,6 +42,7 @@ ACCESSES = ("state.get", "state.set", "state.swap")
 IN, OUT = "gpu.copy_gmem_to_smem", "gpu.copy_smem_to_gmem"
 READS, WRITES = ("gpu.tma_read",), ("gpu.tma_write", "gpu.tma_store")
 TRANSPOSES = (0, 11, 2)  # the first that takes transposed views and unions
+ASKS_INDICES = (0, 11, 0)  # copies to shared memory do so since; those out of it did
 TRANSPOSED_TARGET = "NotImplementedError: Transposed TMA destination not supported."
 UNSUPPORTED = "ValueError: Unsupported transform: "
 NO_INDICES = "AttributeError: '{}' object has no attribute 'indices'"
@@ -119,9 +120,9 @@ def _copy(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
                     return
             elif isinstance(step, ir.Reshape | ir.Bitcast | ir.Transpose):
                 _, name = NAMES[type(step)]
-                plain = is_new or is_out
+                is_shown = not is_out and not versions.within(kernel, ASKS_INDICES)
                 raises = (
-                    NO_INDICES.format(name) if plain else UNSUPPORTED + _shown(step)
+                    UNSUPPORTED + _shown(step) if is_shown else NO_INDICES.format(name)
                 )
                 hint = "give the buffer the shape that is wanted, and copy it plainly"
                 yield _refused(step, raises)._replace(hint=hint)

@@ -16,7 +16,7 @@ from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 
-GPU_MODE = "GPU interpret mode"
+GPU_MODE, TPU_MODE = "GPU interpret mode", "TPU interpret mode"
 
 
 def interpret_of(kernel: ir.Kernel) -> str:
@@ -79,7 +79,8 @@ def refusal(
     """A finding that quotes what JAX raises, e.g. `NotImplementedError: …`.
 
     An ellipsis at the end stands for what changes from run to run; nothing after the
-    class means that JAX says nothing.
+    class means that JAX says nothing. One with events is raised when the kernel comes
+    there, one without before it begins.
     """
     kind, _, quoted = raises.partition(": ")
     wording = quoted.removesuffix("…")
@@ -89,6 +90,11 @@ def refusal(
         hint=hint,
         loc=loc or launch.loc,
         launch=launch.number,
-        details={"exception": kind, "wording": wording, "where": where},
+        details={
+            "exception": kind,
+            "wording": wording,
+            "where": where,
+            "while_tracing": not more.get("events"),
+        },
         **more,
     )

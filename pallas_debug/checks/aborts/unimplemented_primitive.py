@@ -6,7 +6,7 @@ Finds operations without a case in JAX's GPU interpret mode, in a kernel that is
 run there: `plgpu.print_layout`, `pl.delay`, `plgpu.griddepcontrol_*`,
 `plgpu.inline_mgpu`, atomic updates, `plgpu.barrier_test`, loads from tensor memory with
 `reduce=`; before JAX 0.11.2 also `plgpu.layout_cast` and `plgpu.async_prefetch`, before
-0.11.1 `plgpu.warp_map`.
+0.11.1 `plgpu.warp_map`, later one inside another.
 
 ## Why is this bad?
 
@@ -36,7 +36,13 @@ from typing import NamedTuple
 
 from pallas_debug import ir
 from pallas_debug.checks.aborts import versions
-from pallas_debug.checks.aborts.foreseen import Refused, findings, severity
+from pallas_debug.checks.aborts.foreseen import (
+    Refused,
+    allocation,
+    findings,
+    routine,
+    severity,
+)
 from pallas_debug.checks.aborts.refusal import kernels, refusal
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
@@ -58,6 +64,9 @@ INLINE_VALUE = (
     "value even in `ignore` mode."
 )
 LOST_EFFECT = "ValueError: `JaxprInputEffect` …"
+NESTED = "ValueError: Cannot mpmd_map over WarpMesh while already mpmd_mapped."
+MAPS_WARPS = (0, 11, 1)
+ATOMICS = ("gpu.atomic_store", "triton.atomic_rmw", "triton.atomic_cas")
 
 
 class Case(NamedTuple):
@@ -124,8 +133,16 @@ def _judge(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
     yield from _cases(kernel, instr.op)
     if instr.op in ("gpu.inline_mgpu", "gpu.fence"):
         yield from _inline(kernel, instr)
-    if instr.op == "gpu.atomic_store":
+    if instr.op == "gpu.warp_map" and _is_nested(kernel, number):
+        yield Refused("it calls warp_map inside warp_map", NESTED, "call it once")
+    if instr.op in ATOMICS:
         yield Refused("it calls an atomic update", _atomic(kernel, instr), LEAVE_OUT)
+
+
+def _is_nested(kernel: ir.Kernel, number: int) -> bool:
+    """Whether warps are to be mapped over warps, where the outer map is known."""
+    inner = any(one.op == "gpu.warp_map" for one in routine(kernel, number))
+    return inner and versions.within(kernel, MAPS_WARPS)
 
 
 def _cases(kernel: ir.Kernel, op: str) -> Iterator[Refused]:
@@ -161,8 +178,17 @@ def _inline(kernel: ir.Kernel, instr: ir.Instr) -> Iterator[Refused]:
 
 def _atomic(kernel: ir.Kernel, instr: ir.Instr) -> str:
     """The update takes the numbers of the reference for what it is to change."""
-    if instr.accesses[0].steps:
-        return LOST_EFFECT
+    if instr.op == "triton.atomic_cas":
+        return "ValueError: ref must be scalar."
+    access = instr.accesses[0]
+    decl = allocation(kernel, access.ref)
+    if decl is None:
+        return "ValueError: …"
     since, before, after = KEY_LENGTH
     length = after if versions.within(kernel, since) else before
-    return f"ValueError: Invalid shape for `swap`. Ref shape: ({length},)…"
+    if not access.steps and decl.shape != (length,):
+        return f"ValueError: Invalid shape for `swap`. Ref shape: ({length},)…"
+    if decl.dtype != "int32":
+        said = f"Ref dtype: int32. Value dtype: {decl.dtype}."
+        return f"ValueError: Invalid dtype for `swap`. {said}"
+    return LOST_EFFECT

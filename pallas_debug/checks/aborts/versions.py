@@ -37,6 +37,8 @@ REFUSED: dict[str, tuple[Version, Version | None]] = {
     "PD320": ((0, 10, 2), None),
     "PD321": ((0, 10, 2), None),
     "PD322": ((0, 10, 2), None),
+    "PD323": ((0, 12, 0), None),
+    "PD324": ((0, 11, 0), None),
     "PD331": ((0, 10, 2), None),
     "PD332": ((0, 10, 2), None),
     "PD333": ((0, 11, 2), None),

@@ -3,7 +3,10 @@
 export class Recent<T> {
   private readonly kept = new Map<string, T>();
 
-  constructor(private readonly most: number) {}
+  constructor(
+    private readonly most: number,
+    private readonly dropped: (result: T) => void = () => {},
+  ) {}
 
   /** The result of a key, made if it is not there. */
   of(key: string, make: () => T): T {
@@ -11,7 +14,11 @@ export class Recent<T> {
     // The last one used goes to the end.
     this.kept.delete(key);
     this.kept.set(key, found);
-    if (this.kept.size > this.most) this.kept.delete(this.kept.keys().next().value as string);
+    if (this.kept.size > this.most) {
+      const [[oldest, result]] = this.kept;
+      this.kept.delete(oldest);
+      this.dropped(result);
+    }
     return found;
   }
 }

@@ -8,6 +8,8 @@ import { Icon } from "../../ui/icons";
 import { askForRun } from "../../ui/live";
 import { showLine } from "../../ui/moves";
 import type { App } from "../../ui/store";
+import { CallLink } from "../source/calls";
+import { callAt } from "../source/places";
 import { Doc, inline } from "./doc";
 import { factsOf } from "./facts";
 import { isGraph, WaitGraph } from "./graph";
@@ -35,6 +37,7 @@ export function Details({ app, finding }: { app: App; finding: Finding }): JSX.E
           <b>Try</b> {inline(finding.hint)}
         </p>
       )}
+      {finding.calls?.length ? <CalledFrom app={app} finding={finding} /> : null}
       {race && <Race app={app} details={details} />}
       {isGraph(details?.graph) && <WaitGraph app={app} graph={details.graph} />}
       {path?.length ? <Path app={app} path={path} /> : null}
@@ -60,6 +63,21 @@ export function Details({ app, finding }: { app: App; finding: Finding }): JSX.E
         </details>
       )}
     </div>
+  );
+}
+
+/** The calls around the line, the innermost first. */
+function CalledFrom({ app, finding }: { app: App; finding: Finding }) {
+  return (
+    <p class="pd-muted">
+      Called from{" "}
+      {(finding.calls ?? []).map((loc, i) => (
+        <span key={i}>
+          {i > 0 && ", from "}
+          <CallLink app={app} call={callAt(app.model, loc)} />
+        </span>
+      ))}
+    </p>
   );
 }
 
@@ -89,8 +107,7 @@ function Path({ app, path }: { app: App; path: readonly Step[] }) {
   const go = (step: Step) => {
     if (step.event >= 0) app.jump(step.event);
     else {
-      const source = app.model.sources.findIndex((one) => one.file === step.file);
-      showLine(app, source, step.line);
+      showLine(app, app.model.sourceNamed(step.file), step.line);
     }
   };
   return (

@@ -147,7 +147,9 @@ function paintAxisNames(context: Context, facet: Facet, measure: Measure): void 
   const { grid } = facet;
   const [across, down] = [grid.columns.axes.at(-1), grid.rows.axes.at(-1)];
   const right = facet.x + grid.columns.length + 6;
-  const room = Math.min(context.canvas.clientWidth, facet.right) - right;
+  // The canvas' own width: asking the page for it would lay the page out.
+  const width = context.canvas.width / context.getTransform().a;
+  const room = Math.min(width, facet.right) - right;
   context.textAlign = "right";
   if (down !== undefined) {
     context.fillText(

@@ -158,7 +158,7 @@ function Bar({ view }: { view: GridView }) {
         >
           {Object.entries(COLORS).map(([id, text]) => (
             <option key={id} value={id} disabled={id === "coverage" && app.buffer.value < 0}>
-              {id === "coverage" && view.target ? `use of ${view.target}` : text}
+              {id === "coverage" && view.color === id ? `use of ${view.target}` : text}
             </option>
           ))}
         </select>

@@ -47,7 +47,7 @@ function Dimensions({ view, shape, slice }: DimensionsProps) {
               type="range"
               min={0}
               max={size - 1}
-              value={slice.fixed[d]}
+              value={String(slice.fixed[d])}
               aria-label={`index of dimension ${d}`}
               onInput={(event) => {
                 const next = [...slice.fixed];

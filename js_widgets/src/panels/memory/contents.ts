@@ -68,7 +68,7 @@ const surveys = new WeakMap<Model, Map<number, Survey>>();
 export function surveyOfConstant(model: Model, memory: Memory): Survey {
   const known = surveys.get(model) ?? new Map<number, Survey>();
   surveys.set(model, known);
-  const found = known.get(memory.buffer) ?? survey(memory);
+  const found = known.get(memory.buffer) ?? survey(memory, MOST_COMPARED);
   known.set(memory.buffer, found);
   return found;
 }

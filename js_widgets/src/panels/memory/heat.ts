@@ -35,10 +35,15 @@ export interface Survey {
 /** More elements than this are not all looked at: every second, third, … stands for its neighbors. */
 const MOST_ELEMENTS = 1 << 20;
 
+/** Whether every element was looked at and is a finite number. */
+export function isPlain({ exact, nan, infinite, unset, missing }: Survey): boolean {
+  return exact && nan + infinite + unset + missing === 0;
+}
+
 /** Counts a buffer; of a very large one a part, with the counts scaled up. */
-export function survey(contents: Contents): Survey {
+export function survey(contents: Contents, most = MOST_ELEMENTS): Survey {
   const { values, initialized, recorded } = contents;
-  const skip = Math.ceil(values.length / MOST_ELEMENTS) || 1;
+  const skip = Math.ceil(values.length / most) || 1;
   let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   let [nan, infinite, unset, missing] = [0, 0, 0, 0];
   for (let i = 0; i < values.length; i += skip) {
@@ -101,9 +106,31 @@ export interface Part {
   readonly columns: number;
 }
 
+/** Of a cell with plain numbers only the first one is shown, so that the others need not be looked at. */
+function firstCodes(
+  { values }: Contents,
+  slice: Slice,
+  order: Int32Array | null,
+  range: Range,
+  part: Part,
+  { codes: out, rows, columns }: Picture,
+): void {
+  for (let row = 0; row < rows; row++) {
+    const r = part.row + Math.ceil((row * part.rows) / rows);
+    for (let column = 0; column < columns; column++) {
+      const c = part.column + Math.ceil((column * part.columns) / columns);
+      const place = r * slice.rowStride + c * slice.columnStride;
+      if (place >= slice.limit) break;
+      const at = slice.base + place;
+      out[row * columns + column] = stepOf(values[order ? order[at] : at], range);
+    }
+  }
+}
+
 /**
  * The codes of a part of a slice, joined to at most `width × height`. A picture smaller than the
- * buffer must not lose the single NaN in it: what is no value wins, else the first value.
+ * buffer must not lose the single NaN in it: what is no value wins, else the first value. `allPlain`
+ * says that every element is a finite number.
  */
 export function codes(
   contents: Contents,
@@ -112,10 +139,16 @@ export function codes(
   range: Range,
   part: Part,
   most: { readonly width: number; readonly height: number },
+  allPlain = false,
 ): Picture {
   const rows = Math.max(Math.min(part.rows, Math.floor(most.height)), 1);
   const columns = Math.max(Math.min(part.columns, Math.floor(most.width)), 1);
   const out = new Uint8Array(rows * columns).fill(CODE.outside);
+  const picture = { codes: out, rows, columns };
+  if (allPlain) {
+    firstCodes(contents, slice, order, range, part, picture);
+    return picture;
+  }
   const { values, initialized, recorded } = contents;
   const factor = (STEPS - 1) / (range.high - range.low);
   const plain = Number.isFinite(factor) && factor > 0;
@@ -144,7 +177,7 @@ export function codes(
       if (shown === CODE.outside || found > shown) out[cell] = found;
     }
   }
-  return { codes: out, rows, columns };
+  return picture;
 }
 
 export interface Inks {

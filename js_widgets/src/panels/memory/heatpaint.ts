@@ -20,13 +20,18 @@ export interface Sheet {
   readonly plot: Plot;
   readonly order: Int32Array | null;
   readonly range: Range;
+  /** Whether every element is a finite number. */
+  readonly allPlain: boolean;
   /** Same key, same pixels. */
   readonly key: string;
 }
 
 /** The last pixels of a canvas, drawn again as long as nothing in them changes. */
 export class Pixels {
-  private readonly images = new Recent<ImageData>(16);
+  private spare: ImageData | null = null;
+  private readonly images = new Recent<ImageData>(8, (image) => {
+    this.spare = image;
+  });
 
   draw(context: Context, sheet: Sheet, theme: Theme): void {
     const { plot } = sheet;
@@ -57,6 +62,15 @@ export class Pixels {
     context.putImageData(image, Math.round(x * ratio), Math.round(y * ratio));
   }
 
+  /** Pixels to be drawn over: those that were dropped last, if they have the size. */
+  private blank(context: Context, width: number, height: number): ImageData {
+    const { spare } = this;
+    this.spare = null;
+    return spare?.width === width && spare.height === height
+      ? spare
+      : context.createImageData(width, height);
+  }
+
   private render(
     context: Context,
     sheet: Sheet,
@@ -64,10 +78,10 @@ export class Pixels {
     width: number,
     height: number,
   ): ImageData {
-    const { plot, slice, contents, order, range } = sheet;
-    const image = context.createImageData(width, height);
+    const { plot, slice, contents, order, range, allPlain } = sheet;
+    const image = this.blank(context, width, height);
     const part = { row: plot.row, column: plot.column, rows: plot.rows, columns: plot.columns };
-    const picture = codes(contents, slice, order, range, part, { width, height });
+    const picture = codes(contents, slice, order, range, part, { width, height }, allPlain);
     const ratio = context.getTransform().a;
     // Cells cut by the border begin before the picture.
     const shift = (first: number, cell: number, corner: number, edge: number) =>

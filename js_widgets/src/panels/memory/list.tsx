@@ -7,20 +7,6 @@ import type { MemoryView } from "./view";
 
 const ROW = 26;
 
-/** Buffers that are listed: of the launch, and of the selected block unless all are wanted. */
-function listed(view: MemoryView): Int32Array {
-  const { app } = view;
-  const { buffers } = app.model;
-  const [launch, block] = [app.launch.value, app.block.value];
-  const { every } = view.settings.value;
-  const found: number[] = [];
-  for (let b = 0; b < buffers.count; b++) {
-    if (buffers.launch[b] !== launch) continue;
-    if (every || block < 0 || buffers.block[b] < 0 || buffers.block[b] === block) found.push(b);
-  }
-  return Int32Array.from(found);
-}
-
 type State = "before" | "now" | "after";
 
 /** Whether a buffer has been born and has not ended. */
@@ -32,7 +18,7 @@ function lives(view: MemoryView, buffer: number, cursor: number): State {
 
 export function BufferList({ view }: { view: MemoryView }) {
   const { app } = view;
-  const rows = useComputed(() => listed(view));
+  const rows = useComputed(() => view.listed(app.launch.value, app.block.value));
   const selected = rows.value.indexOf(view.buffer.value);
   const { every } = view.settings.value;
   const range = useComputed(() => rangeOf(view)).value;

@@ -22,14 +22,19 @@ const WIDE = 640;
 
 function Memory({ app }: { app: App }) {
   const view = useMemo(() => new MemoryView(app), [app]);
-  useEffect(() => whileIdle(view.ahead()), [view, app.model]);
+  useEffect(() => {
+    const made = () => {
+      view.isRested.value = true;
+    };
+    return whileIdle([...view.ahead(), made]);
+  }, [view, app.model]);
   const root = useRef<HTMLDivElement>(null);
   const wide = useSize(root).value.width >= WIDE;
   const { view: chosen } = view.settings.value;
   const shown = wide && chosen === "buffers" ? "values" : chosen;
   return (
     <div class="pd-panel" ref={root}>
-      <div class="pd-bar">
+      <div class="pd-bar pd-tools">
         <Tabs view={view} wide={wide} shown={shown} />
         {shown === "values" && <ValueControls view={view} />}
         <CopyButton app={app} text={() => view.python} />
@@ -93,7 +98,7 @@ function Buffer({ view }: { view: MemoryView }) {
   const counted = !view.covered.value && view.sheet.value !== null;
   // Steps go to and fro between barriers and values: what was made once stays in the page.
   const made = useRef({ sync: false, values: false });
-  made.current.sync ||= sync;
+  made.current.sync ||= sync || (view.isRested.value && view.firstSync.value >= 0);
   made.current.values ||= counted;
   return (
     <>

@@ -13,10 +13,12 @@ const ROW = 30;
 
 export function SyncValues({ view }: { view: MemoryView }): JSX.Element {
   const { app } = view;
-  const buffer = view.buffer.value;
+  const selected = view.buffer.value;
+  const isSync = selected >= 0 && app.model.buffers.isSync(selected);
   const shown = useRef<JSX.Element | null>(null);
-  // Hidden behind a heat map: it stays as it was.
-  if (shown.current && !(buffer >= 0 && app.model.buffers.isSync(buffer))) return shown.current;
+  // Hidden behind a heat map: it stays as it was, or is made for later.
+  if (shown.current && !isSync) return shown.current;
+  const buffer = isSync ? selected : view.firstSync.value;
   const states = syncAt(app.model, buffer, app.cursor.value);
   const current = app.model.bufferOf(Math.max(app.event, 0)) === buffer ? app.event : -1;
   shown.current = (

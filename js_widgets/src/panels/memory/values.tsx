@@ -6,6 +6,7 @@ import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { Canvas } from "../../ui/canvas";
 import { frame } from "../drawing/patterns";
 import { rectanglesOf } from "./access";
+import { isPlain } from "./heat";
 import { Element, Legend, label } from "./heatfoot";
 import { gestures } from "./heatgestures";
 import {
@@ -94,6 +95,7 @@ function paintSheet(context: Context, view: MemoryView, plot: Plot): void {
     plot,
     order,
     range: data.range,
+    allPlain: isPlain(data.survey),
     key,
   };
   view.pixels.draw(context, sheet, theme);

@@ -135,7 +135,24 @@ export class MemoryView {
       };
       found.push(memory, () => rangeOverTime(model, buffers.root[b]), looked);
     }
-    return found;
+    return [...found, () => this.listed(this.app.launch.peek(), -1)];
+  }
+
+  private readonly lists = new Recent<Int32Array>(8);
+
+  /** Buffers that are listed: of a launch, and of a block of it unless all are wanted. */
+  listed(launch: number, block: number): Int32Array {
+    const { buffers } = this.app.model;
+    const wanted = this.settings.value.every ? -1 : block;
+    const key = `${this.app.run.value} ${buffers.count} ${launch} ${wanted}`;
+    return this.lists.of(key, () => {
+      const found: number[] = [];
+      for (let b = 0; b < buffers.count; b++) {
+        if (buffers.launch[b] !== launch) continue;
+        if (wanted < 0 || buffers.block[b] < 0 || buffers.block[b] === wanted) found.push(b);
+      }
+      return Int32Array.from(found);
+    });
   }
 
   /** Contents that a kernel was asked for: nothing is missing in them. */
@@ -159,6 +176,17 @@ export class MemoryView {
     const buffer = this.buffer.value;
     return count(this.app.model.buffers.shape(buffer)) > HUGE && !this.allowed.value.has(buffer);
   }
+
+  /** Whether the page had time to make what the first steps ask for. */
+  readonly isRested = signal(false);
+
+  /** A barrier or semaphore, -1 if there is none. */
+  readonly firstSync = computed(() => {
+    const { buffers } = this.app.model;
+    let b = 0;
+    while (b < buffers.count && !buffers.isSync(b)) b++;
+    return b < buffers.count ? b : -1;
+  });
 
   set(part: Partial<Settings>): void {
     this.settings.value = { ...this.settings.peek(), ...part };

@@ -3,6 +3,8 @@
 import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useMemo } from "preact/hooks";
+import { fileAndLine, isFile } from "../../model/query";
+import { lineQuery } from "../../model/stops";
 import { bytesText, plural } from "../../model/text";
 import { breakpointQuery, matchesNothing, toggleBreakpoint } from "../../ui/breakpoints";
 import { runCommand, showPanel } from "../../ui/commands";
@@ -12,6 +14,7 @@ import { VirtualList } from "../../ui/virtual";
 import { showFinding } from "../findings/select";
 import { ghosts, type Position } from "./places";
 import { type CodeRow, compact, countsOf, markOf, rowsOf } from "./rows";
+import { openNotes, toggleNote } from "./state";
 
 const ROW = 20;
 const CHARACTER = 7.42;
@@ -36,9 +39,11 @@ export function Code({ app, source, position, counts, width }: CodeProps): JSX.E
   const { model } = app;
   const room = width - GUTTER - SCROLLBAR - (counts ? COUNTS_WIDTH : 0);
   const characters = Math.max(Math.floor(room / CHARACTER), 24);
+  const isOpen = openNotes(app, width);
+  const opened = isOpen ? model.findings.map((_, number) => isOpen(number)).join() : "";
   const rows = useMemo(
-    () => rowsOf(model, source, columns, characters),
-    [model, source, columns, characters],
+    () => rowsOf(model, source, columns, characters, isOpen ?? undefined),
+    [model, source, columns, characters, opened],
   );
   const lines = useComputed(() => {
     const { cursor, thread, launch, block } = app;
@@ -51,23 +56,25 @@ export function Code({ app, source, position, counts, width }: CodeProps): JSX.E
     return ghosts(app.model, shown.value, at);
   });
   const tally = useComputed(() => countsOf(app.model, shown.value, app.launch.value));
-  const breaks = useComputed(() => breakLines(app));
+  const breaks = useComputed(() => breakLines(app, shown.value));
   const { start } = app.model.sources[source];
   const here = position?.source === source ? position.line : 0;
   const { value: wanted } = app.reveal;
   const isAsked = wanted?.panel === "source" && wanted.cursor === app.cursor.value;
   const asked = isAsked ? wanted.at : 0;
+  const callers = new Set(position?.calls.filter((o) => o.source === source).map((o) => o.line));
   const reveal = asked || here ? (rows.ofLine[(asked || here) - start] ?? -1) : -1;
   const render = (row: number) => {
     const one = rows.rows[row];
     if (!one) return null;
-    if (one.finding >= 0) return <Note app={app} row={one} />;
+    if (one.finding >= 0) return <Note app={app} row={one} folds={isOpen !== null} />;
     return (
       <Line
         app={app}
         source={source}
         row={one}
         current={one.line === here}
+        caller={callers.has(one.line)}
         asked={one.line === asked && asked !== here}
         ghost={lines.value.get(one.line)}
         breakpoint={breaks.value.get(one.line)}
@@ -118,6 +125,8 @@ interface LineProps {
   readonly source: number;
   readonly row: CodeRow;
   readonly current: boolean;
+  /** Whether the focus thread is in a function that is called here. */
+  readonly caller: boolean;
   /** Brought into view by a finding or a step of a path. */
   readonly asked: boolean;
   readonly ghost: { marks: string[]; others: number; names: string[] } | undefined;
@@ -130,15 +139,15 @@ function Line({
   source,
   row,
   current,
+  caller,
   asked,
   ghost,
   breakpoint,
   counts,
 }: LineProps): JSX.Element {
-  const { name, start, tokens } = app.model.sources[source];
+  const { start, tokens } = app.model.sources[source];
   const { line } = row;
-  const many = app.model.sources.length > 1;
-  const where = many ? `line="${name}:${line}"` : `line=${line}`;
+  const where = lineQuery(app.model, source, line);
   const on = breakpoint !== undefined;
   return (
     <div
@@ -169,6 +178,11 @@ function Line({
             {current && (
               <span class="pd-pointer">
                 {app.thread.value >= 0 ? app.model.threads.mark(app.thread.value) : "▸"}
+              </span>
+            )}
+            {caller && !current && (
+              <span class="pd-pointer pd-caller" title="It is in a function that is called here">
+                {app.model.threads.mark(app.thread.value)}
               </span>
             )}
             {ghost && <Ghosts ghost={ghost} room={current ? 1 : 2} />}
@@ -243,35 +257,54 @@ function Counts({
   );
 }
 
-function Note({ app, row }: { app: App; row: CodeRow }): JSX.Element {
+interface NoteProps {
+  readonly app: App;
+  readonly row: CodeRow;
+  /** Whether its first row opens and folds the text, for want of room. */
+  readonly folds: boolean;
+}
+
+function Note({ app, row, folds }: NoteProps): JSX.Element {
   const finding = app.model.findings[row.finding];
   const kind = markOf(finding);
-  const open = () => {
-    showFinding(app, row.finding);
-    showPanel(app, "findings");
+  const toggles = folds && row.head;
+  const click = () => {
+    if (toggles) toggleNote(app, row.finding, row.folded);
+    else {
+      showFinding(app, row.finding);
+      showPanel(app, "findings");
+    }
   };
   return (
     <button
       type="button"
       class={`pd-note pd-note-${kind}`}
       tabIndex={row.head ? 0 : -1}
-      onClick={open}
+      aria-expanded={toggles ? !row.folded : undefined}
+      title={row.folded ? row.text : undefined}
+      onClick={click}
     >
       <span class="pd-note-mark">{row.head && <SeverityMark kind={kind} />}</span>
-      <span class={row.hint ? "pd-muted" : ""}>{row.text}</span>
+      <span class={`pd-ellipsis ${row.hint ? "pd-muted" : ""}`}>{row.text}</span>
+      {toggles && (
+        <span class="pd-note-fold" aria-hidden="true">
+          {row.folded ? "▸" : "▾"}
+        </span>
+      )}
     </button>
   );
 }
 
 type Break = "on" | "off" | "silent";
 
-/** Lines with a breakpoint: whether one of them is enabled, and can stop anywhere. */
-function breakLines(app: App): Map<number, Break> {
+/** Lines of a source with a breakpoint: whether one is enabled, and can stop anywhere. */
+function breakLines(app: App, source: number): Map<number, Break> {
   const found = new Map<number, Break>();
+  const { file } = app.model.sources[source];
   for (const one of app.breakpoints.value) {
     const condition = breakpointQuery(app, one)?.conditions.find(([name]) => name === "line");
-    const line = condition && Number(/\d+$/.exec(String(condition[1]))?.[0]);
-    if (!line || found.get(line) === "on") continue;
+    const [of, line] = condition ? fileAndLine(condition[1]) : ["", 0];
+    if (!line || !isFile(of, file) || found.get(line) === "on") continue;
     found.set(line, !one.enabled ? "off" : matchesNothing(app, one) ? "silent" : "on");
   }
   return found;

@@ -1,5 +1,6 @@
 /** Where threads stand in the source: the focus thread's line, and marks of the others. */
 
+import type { Loc } from "../../model/tables";
 import type { Model } from "../../model/trace";
 import { Kind } from "../../schema.gen";
 
@@ -8,6 +9,17 @@ export interface Position {
   readonly line: number;
   readonly instr: number;
   readonly kernel: number;
+  /** The function that it stands in. */
+  readonly name: string;
+  /** Where the functions around it were called, innermost first. */
+  readonly calls: readonly Call[];
+}
+
+export interface Call {
+  readonly source: number;
+  readonly line: number;
+  /** The function that calls. */
+  readonly name: string;
 }
 
 /** Where a thread stands at a cursor; null if it has not begun. */
@@ -19,7 +31,13 @@ export function positionOf(model: Model, thread: number, cursor: number): Positi
     line: model.lineOf(event),
     instr: model.events.instr[event],
     kernel: model.kernelOf(event).number,
+    name: model.locOf(event)?.function ?? "",
+    calls: model.callsOf(event).map((loc) => callAt(model, loc)),
   };
+}
+
+export function callAt(model: Model, loc: Pick<Loc, "file" | "line" | "function">): Call {
+  return { source: model.sourceNamed(loc.file), line: loc.line, name: loc.function };
 }
 
 /** Where a launch's kernel is defined: what to show before anything ran. */
@@ -28,14 +46,14 @@ export function startOf(model: Model, launch: number): Position | null {
   const kernel = one && model.kernels[one.kernel];
   if (!kernel) return null;
   const loc = kernel.locs[kernel.kernelLoc];
-  const source = loc
-    ? model.sources.findIndex((other) => other.file === loc.file)
-    : kernel.source[0];
+  const source = loc ? model.sourceNamed(loc.file) : kernel.source[0];
   return {
     source: source ?? -1,
     line: loc?.line ?? kernel.line[0] ?? 0,
     instr: -1,
     kernel: kernel.number,
+    name: kernel.name,
+    calls: [],
   };
 }
 

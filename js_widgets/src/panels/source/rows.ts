@@ -17,6 +17,8 @@ export interface CodeRow {
   readonly head: boolean;
   /** Whether it says what to do. */
   readonly hint: boolean;
+  /** Whether it stands for a finding whose text is folded away. */
+  readonly folded: boolean;
 }
 
 export interface Rows {
@@ -70,6 +72,7 @@ export function rowsOf(
   source: number,
   columns: number,
   characters = Number.POSITIVE_INFINITY,
+  isOpen: (finding: number) => boolean = () => true,
 ): Rows {
   const { start, tokens } = model.sources[source];
   const notes = new Map<number, number[]>();
@@ -87,18 +90,40 @@ export function rowsOf(
       rows.push({ ...CODE, line: start + i, from, to, hang, head: !from });
       from = to;
     }
-    for (const number of notes.get(start + i) ?? []) rows.push(...noteRows(model, number, columns));
+    const here = notes.get(start + i) ?? [];
+    for (const number of here.sort((a, b) => rank(model, a) - rank(model, b) || a - b))
+      rows.push(...noteRows(model, number, isOpen(number) ? columns : 0));
   }
   return { rows, ofLine };
 }
 
-const CODE = { from: 0, to: 0, hang: 0, finding: -1, text: "", head: false, hint: false };
+/** Errors stand before what follows from them, and before what is merely good to know. */
+function rank({ findings }: Model, number: number): number {
+  const { cause = -1, severity } = findings[number];
+  return ["error", "warning", "info"].indexOf(severity) + (findings[cause] ? 0.5 : 0);
+}
 
+const CODE = {
+  from: 0,
+  to: 0,
+  hang: 0,
+  finding: -1,
+  text: "",
+  head: false,
+  hint: false,
+  folded: false,
+};
+
+/** The text of a finding in lines of at most `columns` characters; folded in one for 0. */
 function noteRows(model: Model, number: number, columns: number): CodeRow[] {
   const finding = model.findings[number];
   const refused = finding.refusal ? `JAX ${model.jaxVersion} refuses this: ` : "";
-  const said = wrap(`${finding.code} ${finding.name}: ${refused}${finding.message}`, columns);
-  const hint = finding.hint ? wrap(`Try: ${finding.hint}`, columns) : [];
+  const plain = (text: string) => text.replaceAll("`", "");
+  const text = plain(`${finding.code} ${finding.name}: ${refused}${finding.message}`);
+  if (!columns)
+    return [{ ...CODE, line: finding.line, finding: number, text, head: true, folded: true }];
+  const said = wrap(text, columns);
+  const hint = finding.hint ? wrap(plain(`Try: ${finding.hint}`), columns) : [];
   return [...said, ...hint].map((text, i) => ({
     ...CODE,
     line: finding.line,

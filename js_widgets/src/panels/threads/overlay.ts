@@ -159,8 +159,8 @@ function paintArrows(
       view.laneOf(view.model.events.thread[edges.dst[edge]]),
     ];
     if (from < 0 || to < 0) continue;
-    const a = { x: view.xOf(edges.src[edge], frame), y: view.yOf(from) };
-    const b = { x: view.xOf(edges.dst[edge], frame), y: view.yOf(to) };
+    const a = { x: view.xOf(edges.src[edge], frame), y: near(view.yOf(from), frame) };
+    const b = { x: view.xOf(edges.dst[edge], frame), y: near(view.yOf(to), frame) };
     context.globalAlpha = faint ? 0.45 : 1;
     context.strokeStyle = context.fillStyle = theme.text;
     context.lineWidth = faint ? 1 : 1.5;
@@ -176,6 +176,11 @@ function paintArrows(
     paintEdgeName(context, EDGE_KINDS[edges.kind[edge]], middle, frame, theme);
   }
   context.globalAlpha = 1;
+}
+
+/** A lane far out of sight, a bit out of sight: a browser cuts every dash of a line that nobody sees. */
+function near(y: number, { height }: Frame): number {
+  return Math.min(Math.max(y, -height), 2 * height);
 }
 
 interface Point {

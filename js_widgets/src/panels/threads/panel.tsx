@@ -106,7 +106,7 @@ function Bar({ view }: { view: ThreadsView }) {
   const quiet = view.crew.value.agents.length === 0;
   const open = now.agents ?? view.lanes.value.list.some((lane) => lane.kind === "agents");
   return (
-    <div class="pd-bar">
+    <div class="pd-bar pd-tools">
       <label class="pd-muted">
         axis{" "}
         <select

@@ -1,7 +1,7 @@
 /** The last value of each name in a thread, from its reads and writes up to a cursor. */
 
 import { lowerBound } from "../../model/groups";
-import { eachElement, regionText } from "../../model/regions";
+import { eachElement, type Region, regionText } from "../../model/regions";
 import type { Model } from "../../model/trace";
 import { count, emptyNumbers, formatNumber, type Numbers } from "../../model/values";
 import { Kind } from "../../schema.gen";
@@ -39,7 +39,8 @@ function take(model: Model, event: number): Taken {
   }
   let found = known.get(event);
   if (!found) {
-    found = model.events.payload[event] >= 0 ? written(model, event) : read(model, event);
+    const reads = model.events.kind[event] === Kind.READ && model.events.payload[event] < 0;
+    found = reads ? read(model, event) : written(model, event);
     if (known.size > 400) known.clear();
     known.set(event, found);
   }
@@ -48,7 +49,14 @@ function take(model: Model, event: number): Taken {
 
 function written(model: Model, event: number): Taken {
   const value = model.valueOf(event);
-  return { values: value?.values ?? null, unset: null, shape: value?.shape ?? [] };
+  const row = model.events.region[event];
+  const shape = value?.shape ?? (row >= 0 ? shapeOf(model.region(row)) : []);
+  return { values: value?.values ?? null, unset: null, shape };
+}
+
+/** The shape of what a region holds: indexed dimensions are gone. */
+function shapeOf(region: Region): number[] {
+  return region.elements ? [region.elements.length] : region.size.filter((size) => size !== 1);
 }
 
 /** What a read saw: the memory just before it, in the order of its region. */
@@ -58,9 +66,7 @@ function read(model: Model, event: number): Taken {
   const row = model.events.region[event];
   if (!memory || row < 0) return { values: null, unset: null, shape: [] };
   const region = model.region(row);
-  const shape = region.elements
-    ? [region.elements.length]
-    : region.size.filter((size) => size !== 1);
+  const shape = shapeOf(region);
   const values = emptyNumbers(memory.dtype, count(shape));
   const unset = new Uint8Array(values.length);
   let recorded = true;

@@ -4,6 +4,8 @@ import type { ComponentChildren } from "preact";
 import { coordinates, tuple } from "../../model/tables";
 import { fileName } from "../../model/text";
 import type { App } from "../../ui/store";
+import { CallLink } from "../source/calls";
+import { callAt } from "../source/places";
 
 /** The block's coordinates, the launch's scalars and where the thread stands. */
 export function Where({ app, thread }: { app: App; thread: number }) {
@@ -30,6 +32,9 @@ export function Where({ app, thread }: { app: App; thread: number }) {
         key="at"
       >{`${fileName(loc.file)}:${loc.line} in ${loc.function}`}</span>,
     ]);
+  const calls = last >= 0 ? model.callsOf(last).map((one) => callAt(model, one)) : [];
+  for (const [i, call] of calls.entries())
+    facts.push([i ? "" : "called from", <CallLink key={i} app={app} call={call} />]);
   if (last >= 0) facts.push(["last event", `#${last} ${model.what(last)}`]);
   for (const [name, value] of Object.entries(launch?.scalars ?? {}))
     facts.push([name, JSON.stringify(value)]);
@@ -58,11 +63,11 @@ function ThreadChoice({ app, thread }: { app: App; thread: number }) {
     <select
       class="pd-select"
       aria-label="Thread"
-      value={thread}
+      value={String(thread)}
       onChange={(event) => app.focus({ thread: Number(event.currentTarget.value) })}
     >
       {others.map((other) => (
-        <option key={other} value={other}>
+        <option key={other} value={String(other)}>
           {model.threads.name(other)}
         </option>
       ))}

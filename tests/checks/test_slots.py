@@ -1,0 +1,104 @@
+"""Slots of a ring that are filled again: whom the hints make a copy wait for."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from helpers import only
+from jax import lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import mosaic_gpu as plgpu
+
+import pallas_debug as pldb
+
+F32 = jnp.float32
+
+
+def like(*shape):
+    return jax.ShapeDtypeStruct(shape, F32)
+
+
+def ring(*, waits, reads=True, slots=2, tiles=4):
+    """A producer and a consumer; `waits` for slots that the consumer gives back."""
+
+    def body(x, o, held, full, free):
+        who = lax.axis_index("wg")
+
+        @pl.when(who == 0)
+        def _():
+            for tile in range(tiles):
+                slot = tile % slots
+                if waits and tile >= slots:
+                    plgpu.barrier_wait(free.at[slot])
+                plgpu.copy_gmem_to_smem(x.at[tile], held.at[slot], full.at[slot])
+
+        @pl.when(who == 1)
+        def _():
+            for tile in range(tiles):
+                slot = tile % slots
+                plgpu.barrier_wait(full.at[slot])
+                if reads:
+                    o[tile] = held[slot] * 2.0  # the use
+                plgpu.barrier_arrive(free.at[slot])
+
+    barriers = [plgpu.Barrier(num_barriers=slots)] * 2
+    return plgpu.kernel(
+        body,
+        out_type=like(tiles, 128),
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[plgpu.SMEM((slots, 128), F32), *barriers],
+    )
+
+
+def judged(kernel, tiles):
+    return pldb.check(kernel, jnp.ones((tiles, 128)), select="PD2")
+
+
+def test_copy_is_told_to_wait_for_the_reader_of_its_slot():
+    report = judged(ring(waits=False), 4)
+    race = only(report, "PD201")
+    assert "for barrier `free`, at which warpgroup 1" in race.hint
+    assert f"arrives after line {race.loc.line}" in race.hint
+    assert "the use" in race.loc.text
+    assert report.roots == (race,)
+    assert {one.code for one in report.following(race)} == {"PD202", "PD211", "PD213"}
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_two_copies_into_one_slot_are_ordered_by_its_reader(reads):
+    report = judged(ring(waits=False, reads=reads, slots=1, tiles=3), 3)
+    race = only(report, "PD202")
+    assert "for barrier `free`, at which warpgroup 1" in race.hint
+    assert "`full`" not in race.hint
+
+
+@pytest.mark.parametrize(("slots", "tiles"), [(2, 4), (1, 3)])
+def test_ring_that_waits_for_its_slots_is_right(slots, tiles):
+    kernel, x = ring(waits=True, slots=slots, tiles=tiles), jnp.ones((tiles, 128))
+    trace = pldb.trace(kernel, x)
+    assert not pldb.check(trace, select="PD2").errors
+    np.testing.assert_array_equal(trace.outputs, 2 * np.ones((tiles, 128)))
+
+
+def in_turn(*, waits):
+    """One thread copies twice into one tile."""
+
+    def body(x, o, tile, first, second):
+        plgpu.copy_gmem_to_smem(x.at[0], tile, first)
+        if waits:
+            plgpu.barrier_wait(first)
+        plgpu.copy_gmem_to_smem(x.at[1], tile, second)
+        plgpu.barrier_wait(second)
+        if not waits:
+            plgpu.barrier_wait(first)
+        o[...] = tile[...]
+
+    scratch = [plgpu.SMEM((128,), F32), plgpu.Barrier(), plgpu.Barrier()]
+    return plgpu.kernel(body, out_type=like(128), scratch_types=scratch)
+
+
+def test_thread_that_waits_itself_is_told_to_wait_for_its_first_copy():
+    race = only(judged(in_turn(waits=False), 2), "PD202")
+    assert race.hint.startswith("wait for barrier `first`, where the copy arrives")
+    assert not judged(in_turn(waits=True), 2).findings
