@@ -3,15 +3,20 @@
     python refusal_worker.py expected SOURCES SECONDS FROM
     python refusal_worker.py "GPU interpret mode" SOURCES SECONDS FROM
 
-`expected` says what pallas_debug foresees; a target's name, what JAX does. A target that
-hangs leaves a thread behind that nobody can end: then the process ends, and whoever
-started it starts the next one behind the kernel.
+`expected` says what pallas_debug foresees; a target's name, what JAX does. A kernel hangs
+if nothing in the process works any more; one that still works when its time is over is
+`unfinished`. Both leave a thread behind that nobody can end: then the process ends, and
+whoever started it starts the next one behind the kernel.
 """
 
+import contextlib
 import functools
 import json
 import os
 import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -23,13 +28,10 @@ from pallas_debug.jaxlink.pretend import pretend
 from pallas_debug.session import foreseen
 
 MODES = {"GPU interpret mode": "gpu", "TPU interpret mode": "tpu"}
-STATUS = {
-    "lowers": "runs",
-    "differs": "runs",
-    "foreign": "refused",
-    "unfinished": "not tried",
-}
+STATUS = {"lowers": "runs", "differs": "runs", "foreign": "refused"}
 OURS, BY_CHECKS = "expected", "GPU interpret mode"
+# Seconds of CPU below which so many seconds were spent asleep.
+ASLEEP, WHILE = 0.2, 10.0
 
 
 def main() -> None:
@@ -40,17 +42,34 @@ def main() -> None:
     target = {one.name: one for one in (*targets.interpreters(), *targets.BACKENDS)}
     for number in range(int(first), len(kernels)):
         if what == OURS:
-            row = {"number": number, "expected": expected(kernels[number], seconds)}
+            said = expected(kernels[number], seconds)
+            row = {"number": number, "expected": said}
+            is_left = any(one[0] == "unfinished" for one in said.values())
         else:
-            answer = asked(kernels[number], target[what], float(seconds))
+            call = functools.partial(asked, kernels[number], target[what])
+            answer = awaited(call, float(seconds))
             row = {"number": number, "answer": answer}
+            is_left = answer[0] in ("hangs", "unfinished")
         print(json.dumps(row), flush=True)
-        if row.get("answer", [""])[0] == "hangs":
-            os._exit(0)
-    os._exit(0)  # threads of kernels that hang are not waited for
+        if is_left:
+            break
+    os._exit(0)  # threads of kernels that were left behind are not waited for
 
 
 # --- what JAX does ------------------------------------------------------------------
+
+
+def awaited(call: Callable[[float], list[str]], seconds: float) -> list[str]:
+    """The answer of a call that may hang, or take longer than it is given."""
+    answer = ThreadPoolExecutor(1).submit(call, 2 * seconds)  # ours is over first
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        worked = time.process_time()
+        with contextlib.suppress(TimeoutError):
+            return answer.result(WHILE)
+        if time.process_time() - worked < ASLEEP:
+            return ["hangs", "", ""]
+    return ["unfinished", "", ""]
 
 
 def asked(kernel: Any, target: Any, seconds: float) -> list[str]:

@@ -1,7 +1,8 @@
 """What the magics show of a recording: a live session, its page, or the summary.
 
-The session's viewer needs a kernel behind it and a front end before it; where either is missing
-the trace shows itself as it does everywhere, by its summary.
+The session's viewer needs a kernel behind it and a front end before it; where either is
+missing the trace shows itself as it does everywhere, by its summary. A program that
+executes a notebook keeps the page, which is all there afterwards.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ def shown(
     if static:
         return Static(trace)
     if has_frontend(shell) and views.has_widgets():
+        if not is_attended(shell):
+            return Static(trace)
         return session or opened(trace)
     return trace
 
@@ -86,3 +89,9 @@ def opened(trace: Any) -> Any:
 def has_frontend(shell: Any) -> bool:
     """Whether the shell's output is drawn by a notebook; a terminal has no kernel."""
     return getattr(shell, "kernel", None) is not None
+
+
+def is_attended(shell: Any) -> bool:
+    """Whether a person may sit before the cell: `nbconvert --execute` takes no input."""
+    parent = getattr(shell.kernel, "get_parent", dict)()
+    return parent.get("content", {}).get("allow_stdin", True)

@@ -17,6 +17,13 @@ TERMINAL = types.SimpleNamespace()
 NOTEBOOK = types.SimpleNamespace(kernel=object())
 
 
+def executed(allow_stdin):
+    """A notebook whose cell was sent by a front end that takes input, or does not."""
+    parent = {"content": {"allow_stdin": allow_stdin}}
+    kernel = types.SimpleNamespace(get_parent=lambda: parent)
+    return types.SimpleNamespace(kernel=kernel)
+
+
 @pytest.fixture
 def trace():
     b = TraceBuilder(grid=(1,), name="k")
@@ -53,6 +60,12 @@ def test_static_shows_the_page(trace, built):
     report = pldb.check(trace)
     assert data["text/html"] == views.fragment(trace, report)
     assert data["text/plain"] == views.summary(trace, report)
+
+
+def test_notebook_that_a_program_executes_keeps_the_page(trace, built):
+    assert isinstance(display.shown(trace, executed(True)), pldb.Session)
+    page = display.shown(trace, executed(False))._repr_mimebundle_()
+    assert page["text/html"] == views.fragment(trace, pldb.check(trace))
 
 
 def test_text_shows_text_only(trace):

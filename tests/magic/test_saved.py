@@ -90,13 +90,29 @@ def test_notebook_that_is_opened_again_shows_its_static_view(saved, folder):
     page.close()
 
 
-def test_page_made_of_the_notebook_has_the_view_and_a_summary(saved, folder):
-    browser, _ = saved
+def converted(browser, folder, name, *options):
+    """The page that nbconvert makes of the notebook, opened from disk."""
     command = [sys.executable, "-m", "nbconvert", "--to", "html", "book.ipynb"]
     subprocess.run(
-        command, cwd=folder, env=environment(folder / ".convert"), check=True
+        [*command, "--output", name, *options],
+        cwd=folder,
+        env=environment(folder / f".{name}", PYTHONPATH=str(ROOT)),
+        check=True,
     )
-    page = Page(browser, width=1100, height=1400).open_static(folder / "book.html").page
+    return Page(browser, width=1100, height=1400).open_static(folder / name).page
+
+
+def test_page_of_a_notebook_that_nbconvert_executes_has_the_view(saved, folder):
+    browser, _ = saved
+    page = converted(browser, folder, "executed.html", "--execute")
+    live = page.locator(".jp-Cell").nth(2)
+    live.scroll_into_view_if_needed()
+    walk(page, live.frame_locator("iframe"))
+
+
+def test_page_made_of_the_notebook_has_the_view_and_a_summary(saved, folder):
+    browser, _ = saved
+    page = converted(browser, folder, "book.html")
     page.locator("iframe").first.scroll_into_view_if_needed()
     walk(page, page.frame_locator("iframe").first)
     screenshot(page, "nbconvert.png", folder)
