@@ -55,6 +55,7 @@ class Replay:
         self._timelines: dict[int, Timeline] = {}
         self._sources: dict[int, ir.Launch] = {}
         self._kept: dict[int, tuple[int, ...]] = {}
+        self._allocs: dict[int, dict[int, np.ndarray]] = {}
 
     def attach(self, sources: dict[int, ir.Launch]) -> None:
         """Gives launches of a trace from a file what is needed to run them."""
@@ -183,12 +184,41 @@ class Replay:
     def _moment(self, event: int, thread: int, way: Sequence[Held]) -> Moment:
         columns, here = self.trace.columns, way[-2]  # the last one is behind the event
         self._check(here, event)
-        registers: dict[int, Any] = {}
+        registers = self._allocated(thread, event)
         for held in way:
             registers.update(held.registers)
         own = thread == int(columns.thread[event])
         pc = int(columns.instr[event]) if own else here.pc
         return Moment(pc=pc, registers=registers)
+
+    def _allocated(self, thread: int, event: int) -> dict[int, Any]:
+        """References to what a thread allocated and has not freed, read again or not."""
+        trace, columns = self.trace, self.trace.columns
+        if trace.thread_rows[thread].kind == "launch":  # it has no registers
+            return {}
+        if thread not in self._allocs:
+            mine = columns.of_thread(thread)
+            mine = mine[columns.kind[mine] == Kind.ALLOC]
+            instrs = columns.instr[mine]
+            self._allocs[thread] = {
+                int(instr): mine[instrs == instr] for instr in np.unique(instrs)
+            }
+        launch = trace.launches[int(columns.launch[event])]
+        found: dict[int, Any] = {}
+        for instr, events in self._allocs[thread].items():
+            if not 0 <= instr < len(launch.kernel.tape):
+                continue
+            outs = launch.kernel.tape[instr].outs
+            end = int(np.searchsorted(events, event, "right"))
+            last = columns.object[events[max(end - len(outs), 0) : end]].tolist()
+            if len(last) != len(outs):
+                continue
+            for register, number in zip(outs, last, strict=True):
+                buffer = trace.buffers[number]
+                alive = buffer.free < 0 or buffer.free > event
+                if alive and buffer.launch is launch:
+                    found[register] = number
+        return found
 
     def steps(self, event: int) -> tuple[int, int]:
         """Instructions executed before an event's instruction, and when it is done."""

@@ -188,12 +188,17 @@ def visible(kernel: ir.Kernel, moment: Moment) -> dict[str, Binding]:
     function = loc.function if loc else ""
     best: dict[str, tuple[Any, Binding]] = {}
     for one in started(kernel).get(moment.pc, named(kernel)):
-        if one.register not in moment.registers or not _in_reach(kernel, one, instr):
+        known = one.register in moment.registers
+        # A window's name is not that of its operand, also when nobody reads it again.
+        hides = one.is_ref and 0 <= one.instr <= moment.pc
+        if not (known or hides) or not _in_reach(kernel, one, instr):
             continue
         rank = (one.function == function, one.instr <= moment.pc, one.instr)
         if one.name not in best or best[one.name][0] < rank:
             best[one.name] = (rank, one)
-    return {name: one for name, (_, one) in best.items()}
+    return {
+        name: one for name, (_, one) in best.items() if one.register in moment.registers
+    }
 
 
 def _in_reach(kernel: ir.Kernel, one: Binding, instr: ir.Instr) -> bool:

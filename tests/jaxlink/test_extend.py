@@ -7,21 +7,25 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.experimental import pallas as pl
+from jax.extend.core import Primitive
 
 import pallas_debug as pldb
 from pallas_debug import extend
 from pallas_debug.machine.rules import RULES
 
 
+mystery_p = Primitive("mystery")
+mystery_p.def_abstract_eval(lambda x: x)
+
+
 def kernel(x_ref, o_ref):
     o_ref[...] = x_ref[...] * 2
-    o_ref[...] = jax.lax.linalg.cholesky(x_ref[...])  # nobody knows this op
+    o_ref[...] = mystery_p.bind(x_ref[...])  # nobody knows this op
 
 
 @pytest.fixture
 def case():
-    half = np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32)
-    x = jnp.asarray(half @ half.T + 4 * np.eye(4, dtype=np.float32))
+    x = jnp.asarray(np.random.default_rng(0).normal(size=(4, 4)).astype(np.float32))
     shape = jax.ShapeDtypeStruct((4, 4), jnp.float32)
     return pl.pallas_call(kernel, out_shape=shape), x
 
@@ -31,7 +35,7 @@ def test_unknown_op_ends_the_launch_with_its_line(case):
     trace = pldb.trace(fn, x)
     assert trace.launches[0].outcome.kind == "unsupported"
     (finding,) = pldb.check(trace, select=["PD901"]).findings
-    assert "lax.cholesky" in finding.message
+    assert "mystery" in finding.message
     assert "nobody knows this op" in finding.loc.text
     assert "extend.rule" in finding.hint
     assert len(trace.events.where(kind="write")) == 1
@@ -48,13 +52,13 @@ def test_stubbed_op_leaves_its_result_unset(case):
 def test_a_rule_of_the_user_is_used(case):
     fn, x = case
 
-    @extend.rule("lax.cholesky")
-    def cholesky(m, x):
-        return np.linalg.cholesky(x).astype(x.dtype)
+    @extend.rule("lax.mystery")
+    def mystery(m, x):
+        return x[::-1]
 
     try:
         trace = pldb.trace(fn, x)
     finally:
-        RULES.remove("lax.cholesky")
+        RULES.remove("lax.mystery")
     assert trace.launches[0].outcome.kind == "finished"
-    np.testing.assert_allclose(trace.outputs, np.linalg.cholesky(x), rtol=1e-5)
+    np.testing.assert_array_equal(trace.outputs, x[::-1])

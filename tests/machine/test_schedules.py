@@ -4,7 +4,7 @@ import hypothesis.strategies as st
 import numpy as np
 import pytest
 import tapes
-from hypothesis import given
+from hypothesis import given, settings
 from tapes import Tape
 
 from pallas_debug import errors, extend
@@ -137,6 +137,7 @@ def test_replay_passes_over_a_choice_that_is_not_enabled():
 
 
 @given(st.lists(st.integers(0, 5), max_size=30))
+@settings(deadline=None)  # a busy machine is no fault
 def test_any_list_is_a_schedule(choices):
     """Shrinking and editing a list never breaks a run."""
     run = tapes.machine.run(

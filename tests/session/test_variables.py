@@ -285,3 +285,26 @@ def test_warps_and_their_copies_have_the_names_of_what_they_were_given():
     assert seen["tma"] == {"x", "staged", "full"}
     assert seen["warp"] == {"x", "staged", "full"}
     assert seen["warpgroup"] > seen["warp"]
+
+
+def test_window_keeps_its_name_when_nobody_reads_it_again():
+    def kernel(x_ref, y_ref, o_ref):
+        half = x_ref[...]
+        o_ref[...] = half + y_ref[...]
+
+    spec = pl.BlockSpec((2, 4), lambda i: (i, 0))
+    x = jnp.arange(32.0, dtype=jnp.float32).reshape(8, 4)
+    call = pl.pallas_call(kernel, grid=(4,), in_specs=[spec, spec], out_specs=spec,
+                          out_shape=x)  # fmt: skip
+    session = pldb.debug(call, x, -x)
+    for block in (0, 2, 3):
+        session.jump(int(session.find(kind="write", block=block, buffer="o_ref")[0]))
+        for name, sign in (("x_ref", 1), ("y_ref", -1)):
+            np.testing.assert_array_equal(
+                session.locals[name], sign * x[2 * block : 2 * block + 2]
+            )
+    line = session.trace[session.cursor - 1].loc.line
+    session.break_at(line=line, when="y_ref[0, 0] == -8")
+    session.jump(0)
+    session.continue_()
+    assert session.trace[session.cursor - 1].block == (1,)
