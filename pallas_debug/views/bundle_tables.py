@@ -217,11 +217,13 @@ def lines(
             np.isin(trace.columns.kind[part], WAITS),
         )
         sums = [_sums(of, amount, count).tolist() for amount in amounts]
-        executions = _executions(trace, part, of, count).tolist()
+        executions = np.zeros(count, np.int64)
+        np.maximum.at(executions, line_of, _executions(trace, part, len(line_of)))
         for number, place in enumerate(places):
-            if place[0] >= 0 and executions[number]:
+            times = int(executions[number])
+            if place[0] >= 0 and times:
                 found = [column[number] for column in sums]
-                rows.append([launch.number, *place, executions[number], *found])
+                rows.append([launch.number, *place, times, *found])
     return rows
 
 
@@ -241,12 +243,15 @@ def _lines_of(
     return places, np.array([index[place] for place in of], np.int64)  # type: ignore
 
 
-def _executions(trace: Trace, part: slice, of: np.ndarray, count: int) -> np.ndarray:
-    """How many instructions of each place were executed, of those that left a trace.
+def _executions(trace: Trace, part: slice, count: int) -> np.ndarray:
+    """How often each instruction was executed, of those that left a trace.
 
-    The events of one execution stand together: it is one step of the launch.
+    The events of one execution stand together: it is one step of the launch. A line was
+    executed as often as that of its instructions which was so most often.
     """
     columns = trace.columns
+    # The last one stands for those outside the tape.
+    of = np.minimum(columns.instr[part], count - 1) % count
     if not len(of):
         return np.zeros(count, np.int64)
     begins = np.ones(len(of), bool)

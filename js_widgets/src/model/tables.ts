@@ -209,8 +209,11 @@ function placed(launch: Launch | undefined, block: number): string {
 }
 
 function onDevice(text: string, device: number, launch: Launch | undefined): string {
-  const devices = launch ? count(Object.values(launch.axes)) : 1;
-  return devices > 1 && device >= 0 ? `${text} on device ${device}` : text;
+  return isOneOfSeveral(device, launch) ? `${text} on device ${device}` : text;
+}
+
+function isOneOfSeveral(device: number, launch: Launch | undefined): boolean {
+  return device >= 0 && !!launch && count(Object.values(launch.axes)) > 1;
 }
 
 export class Buffers {
@@ -314,6 +317,11 @@ export class Buffers {
       this.device[buffer],
       launch,
     );
+  }
+
+  /** Whether other devices have buffers like this one. */
+  isOfOneDevice(buffer: number): boolean {
+    return isOneOfSeveral(this.device[buffer], this.launches[this.launch[buffer]]);
   }
 
   /** `float32[64, 64]`. */

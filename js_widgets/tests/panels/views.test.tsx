@@ -228,6 +228,18 @@ describe("the memory", () => {
     }
   });
 
+  test.each(CASES)("%s: a window that a block uses is in the block's list", async (name) => {
+    const { model } = await appOf(name);
+    const view = new MemoryView(await appOf(name));
+    const { kind, object, block } = model.events;
+    for (let event = 0; event < model.count; event++) {
+      if (kind[event] !== Kind.READ && kind[event] !== Kind.WRITE) continue;
+      if (block[event] < 0 || model.buffers.role(object[event]) !== "window") continue;
+      const launch = model.buffers.launch[object[event]];
+      expect(view.listed(launch, block[event])).toContain(object[event]);
+    }
+  });
+
   test("the current access is that of the selected buffer only", async () => {
     const app = await appOf("elementwise");
     const view = new MemoryView(app);

@@ -110,6 +110,9 @@ function Row({ view, buffer, selected, state, every, range, at }: RowProps) {
         {every && buffers.block[buffer] >= 0 && (
           <span class="pd-muted"> {buffers.owner(buffer).replace("block ", "")}</span>
         )}
+        {buffers.isOfOneDevice(buffer) && buffers.block[buffer] < 0 && (
+          <span class="pd-muted"> device {buffers.device[buffer]}</span>
+        )}
       </span>
       <span class="pd-ellipsis pd-muted pd-buffer-type">{buffers.type(buffer)}</span>
       <span class="pd-ellipsis pd-muted pd-buffer-space">{buffers.space(buffer)}</span>

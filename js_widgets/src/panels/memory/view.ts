@@ -142,17 +142,33 @@ export class MemoryView {
 
   /** Buffers that are listed: of a launch, and of a block of it unless all are wanted. */
   listed(launch: number, block: number): Int32Array {
-    const { buffers } = this.app.model;
+    const { model } = this.app;
+    const { buffers } = model;
     const wanted = this.settings.value.every ? -1 : block;
     const key = `${this.app.run.value} ${buffers.count} ${launch} ${wanted}`;
     return this.lists.of(key, () => {
+      const row = model.blockRow(launch, wanted);
+      const first = row < 0 ? -1 : model.blocks.first[row];
       const found: number[] = [];
       for (let b = 0; b < buffers.count; b++) {
         if (buffers.launch[b] !== launch) continue;
-        if (wanted < 0 || buffers.block[b] < 0 || buffers.block[b] === wanted) found.push(b);
+        const own = wanted < 0 || buffers.block[b] < 0 || buffers.block[b] === wanted;
+        if (own || (first >= 0 && this.stayed(b, first))) found.push(b);
       }
       return Int32Array.from(found);
     });
+  }
+
+  /** Whether a buffer is a window that a core keeps from an earlier grid point. */
+  private stayed(buffer: number, event: number): boolean {
+    const { buffers, events } = this.app.model;
+    const free = buffers.free[buffer];
+    return (
+      buffers.alloc[buffer] < event &&
+      (free < 0 || free >= event) &&
+      buffers.role(buffer) === "window" &&
+      buffers.thread[buffer] === events.thread[event]
+    );
   }
 
   /** Contents that a kernel was asked for: nothing is missing in them. */
