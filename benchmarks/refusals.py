@@ -35,7 +35,8 @@ TARGETS = (GPU, TPU, PLAIN, CUDA, TPU_LOWERING)
 SPLIT = {CUDA: {"triton": "Triton lowering", "": "Mosaic GPU lowering"}}
 SHOWN = (GPU, TPU, PLAIN, "Mosaic GPU lowering", "Triton lowering", TPU_LOWERING)
 OF_TESTS = "{}, JAX's tests"
-OF_SHIPPED = "{}, shipped kernels"
+# Sources with rows of their own.
+APART = {"tests": "{}, our tests", "shipped": "{}, shipped kernels"}
 # Those that run on one device, on a CPU, in an interpreter.
 TESTED = re.compile(
     r"(?!.*distributed)(gpu|tpu)_pallas_interpret.*_test\.py|pallas_test\.py"
@@ -213,10 +214,10 @@ def count(verdicts: list[str]) -> list[str]:
 
 
 def _uncounted(verdicts: dict[str, list[str]]) -> str:
-    """What the table leaves out: neither a stop nor a result says anything there."""
+    """What the table leaves out: nothing can be said of it, right or wrong."""
     left = {one: words.count("untried") for one, words in verdicts.items()}
     said = ", ".join(f"{left[one]} of {one}" for one in left if left[one])
-    return f"\n\nNot counted, as JAX was not done in time: {said}." if said else ""
+    return f"\n\nNot counted, as not done in time or not tried: {said}." if said else ""
 
 
 HEAD = ["target", "kernels", "JAX stops", "foreseen", "precision", "recall"]
@@ -226,7 +227,7 @@ def shown(name: str, target: str, backend: str) -> str:
     """The row that a kernel counts in."""
     names = SPLIT.get(target, {})
     row = names.get(backend, names.get("", target))
-    return OF_SHIPPED.format(row) if name.startswith("shipped ") else row
+    return APART.get(name.partition(" ")[0], "{}").format(row)
 
 
 def main() -> None:
@@ -243,7 +244,8 @@ def main() -> None:
         verdicts.setdefault(target, []).append(row[-1])
         if row[-1] in ("missed", "false alarm", "untried"):
             notes.append(f"{target}: {name}: {row[-1]}\n  {said}\n  {answer}")
-    shown = [kind.format(one) for kind in ("{}", OF_SHIPPED, OF_TESTS) for one in SHOWN]
+    kinds = ("{}", *APART.values(), OF_TESTS)
+    shown = [kind.format(one) for kind in kinds for one in SHOWN]
     lines = [HEAD, *([one, *count(verdicts[one])] for one in shown if one in verdicts)]
     head = f"JAX {jax.__version__}, {kernels} kernels ({chosen.sources})"
     text = f"{head}\n\n{tables.grid(lines)}{_uncounted(verdicts)}"
