@@ -64,5 +64,6 @@ def barrier_never_observed(trace: Trace) -> Iterator[Finding]:
             group,
             f"barrier `{name}` completes phase 2 here, and nobody ever waits for it"
             f"{accesses.times(trace, group)}",
-            hint=f"wait for `{name}` between the phases, or remove it",
+            hint=f"wait for `{name}` on the thread that builds on what comes before this "
+            "arrival; without one, remove the barrier",
         )

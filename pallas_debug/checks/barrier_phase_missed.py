@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pallas_debug.checks import accesses
+from pallas_debug.checks import accesses, places
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace import dtypes
@@ -93,7 +93,7 @@ def _finding(trace: Trace, waits: np.ndarray, arrival: int) -> Finding:
     row = wait.buffer.row if wait.buffer else None
     name = f"`{row.name}`[{element}]" if row else "a barrier"
     phase = wait.aux
-    line = f"line {other.loc.line}" if other.loc else f"event {arrival}"
+    line = places.line(other.loc, wait.loc) if other.loc else f"event {arrival}"
     what = (
         f"was complete before {wait.thread.name} waited"
         if arrival < wait.seq

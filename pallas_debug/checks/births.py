@@ -7,7 +7,6 @@ the instruction gave NaN, so a loop is walked back to its first faulty turn.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import PurePath
 from typing import Any
 
 from pallas_debug import ir
@@ -119,11 +118,6 @@ def steps(trace: Trace, launch: int, chain: tuple[int, ...]) -> tuple[Any, ...]:
         )
         for position in chain
     )
-
-
-def line(loc: ir.Loc | None) -> str:
-    """`kernel.py:41`, or empty."""
-    return f"{PurePath(loc.file).name}:{loc.line}" if loc else ""
 
 
 def details(one: Oddity) -> dict[str, Any]:

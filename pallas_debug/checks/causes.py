@@ -28,7 +28,7 @@ def related(trace: Trace, findings: Sequence[Finding]) -> list[Finding]:
     causes: dict[int, set[int]] = {}
     for rule in RULES:
         for effect, cause in rule(known):
-            if effect != cause and _rank(findings[cause]) <= _rank(findings[effect]):
+            if effect != cause and rank(findings[cause]) <= rank(findings[effect]):
                 causes.setdefault(effect, set()).add(cause)
     behind = [_behind(causes, number) for number in range(len(findings))]
     roots = [_root(behind, number) for number in range(len(findings))]
@@ -38,7 +38,8 @@ def related(trace: Trace, findings: Sequence[Finding]) -> list[Finding]:
     ]
 
 
-def _rank(one: Finding) -> int:
+def rank(one: Finding) -> int:
+    """How bad a finding is, 0 the worst."""
     return RANK[one.severity or Severity.ERROR]
 
 

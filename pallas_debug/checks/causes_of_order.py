@@ -277,13 +277,16 @@ def _is_read_before(known: Known, edges: Remedy, a: int, b: int) -> bool:
 
 
 def barriers_for_nobody(known: Known) -> Iterator[Link]:
-    """Barriers where a reader gives memory back to a copy that does not wait for it."""
+    """Barriers where a thread says that it is done, to who does not wait for it."""
     columns = known.trace.columns
+    agents = np.array([thread.is_agent for thread in known.trace.threads], bool)
     for effect, one in known.of("PD213"):
         barriers = np.unique(columns.object[list(one.events)])
         same = (columns.kind == Kind.ARRIVE) & np.isin(columns.object, barriers)
         arrivals = np.flatnonzero(same)
-        for cause, edges in _of_refills(known):
+        for cause, edges in known.remedies.items():
+            if agents[columns.thread[edges.first]].any():
+                continue
             first = np.full(len(known.trace.thread_rows), len(known.trace))
             np.minimum.at(first, columns.thread[edges.first], edges.first)
             if len(arrivals) and (first[columns.thread[arrivals]] < arrivals).all():

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import deadlock_graph
+from pallas_debug.checks import deadlock_graph, places
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace import dtypes
@@ -118,7 +118,7 @@ def _finding(
     lines: _Sources,
     graph: dict[str, Any],
 ) -> Finding:
-    first = group[0]
+    first, home = group[0], launch.kernel.loc_of(group[0].instr)
     who = trace.threads[first.thread]
     details: dict[str, Any] = {"graph": graph, "needed": first.needed}
     if first.number < 0:
@@ -130,18 +130,18 @@ def _finding(
         sources = lines.of(first)
         details |= {**progress, "sources": sources}
         message = f"{who.name} waits for {_words(trace, first, progress)}"
-        message += _signalled(sources)
+        message += _signalled(sources, home)
         circle = deadlock_graph.circle(graph, first.thread)
         details["circle"] = [edge["from"] for edge in circle]
         hint = deadlock_graph.advice(graph, first.thread)
-        hint = hint or _hint(trace, first, sources)
+        hint = hint or _hint(trace, first, sources, home)
     if len(group) > 1:
         message += f"; {len(group)} threads wait here"
     events = [wait.block_event for wait in group if wait.block_event >= 0]
     return Finding(
         message=message,
         hint=hint,
-        loc=launch.kernel.loc_of(first.instr),
+        loc=home,
         launch=launch.number,
         buffer=trace.buffer_rows[first.number].name if first.number >= 0 else "",
         block=who.block,
@@ -262,13 +262,14 @@ def _is_of_agent(kernel: ir.Kernel, scope: int) -> bool:
     return False
 
 
-def _signalled(sources: tuple[dict[str, Any], ...]) -> str:
+def _signalled(sources: tuple[dict[str, Any], ...], home: ir.Loc | None) -> str:
     """Who could have signalled, in a few words."""
     if not sources:
         return "; nothing in the kernel signals it"
     parts = []
     for source in sources[:3]:
-        line = f"line {source['loc'].line}" if source["loc"] else f"#{source['instr']}"
+        loc = source["loc"]
+        line = places.line(loc, home) if loc else f"#{source['instr']}"
         count = {0: "never executed", 1: "once"}.get(
             source["seen"], f"{source['seen']} times"
         )
@@ -277,14 +278,19 @@ def _signalled(sources: tuple[dict[str, Any], ...]) -> str:
     return f"; signalled by {', '.join(parts)}{more}"
 
 
-def _hint(trace: Trace, wait: Wait, sources: tuple[dict[str, Any], ...]) -> str:
+def _hint(
+    trace: Trace,
+    wait: Wait,
+    sources: tuple[dict[str, Any], ...],
+    home: ir.Loc | None,
+) -> str:
     row = trace.buffer_rows[wait.number]
     if not sources:
         return f"let a thread signal `{row.name}`, or do not wait for it"
     never = [source for source in sources if not source["seen"] and source["loc"]]
     if never and len(never) == len(sources):
-        line = never[0]["loc"].line
-        return f"let the thread that signals at line {line} get there before this wait"
+        line = places.line(never[0]["loc"], home)
+        return f"let the thread that signals at {line} get there before this wait"
     if dtypes.is_barrier(row.dtype):
         return (
             f"make num_arrivals of `{row.name}` ({row.arrivals}) the number of arrivals"

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pallas_debug import ir
+from pallas_debug.checks import places
 from pallas_debug.ir.flow import reachable
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
@@ -47,13 +49,16 @@ def _node(
     """A thread: what it does, and for what it waits at which line."""
     node: dict[str, Any] = {"thread": number, "name": trace.threads[number].name}
     if wait is None:
-        return node | {"state": "ended", "line": 0, "object": "", "needed": 0}
-    return node | {
-        "state": "waits",
-        "line": _line(launch, wait.instr),
-        "object": _name(trace, wait),
-        "needed": wait.needed,
-    }
+        return node | _place(None) | {"state": "ended", "object": "", "needed": 0}
+    return (
+        node
+        | _place(launch.kernel.loc_of(wait.instr))
+        | {
+            "state": "waits",
+            "object": _name(trace, wait),
+            "needed": wait.needed,
+        }
+    )
 
 
 def _edges(
@@ -71,11 +76,11 @@ def _edges(
         "element": wait.element,
     }
     if wait.number < 0:
-        line = _line(launch, trace.thread_rows[wait.element].instr)
-        return [edge | {"to": wait.element, "line": line, "state": "waits"}]
+        started = _place(launch.kernel.loc_of(trace.thread_rows[wait.element].instr))
+        return [edge | started | {"to": wait.element, "state": "waits"}]
     found: dict[int, dict[str, Any]] = {}
     for source in sources:
-        line = source["loc"].line if source["loc"] else 0
+        signals = edge | _place(source["loc"])
         future = [
             other
             for other in _companions(trace, wait)
@@ -83,14 +88,15 @@ def _edges(
         ]
         for other in (*source["threads"], *future):
             state = "waits" if other in waiting else "ended"
-            found.setdefault(other, edge | {"to": other, "line": line, "state": state})
+            found.setdefault(other, signals | {"to": other, "state": state})
     # Its own way leads through what only others do: the tape is one for all threads.
     if len(found) > 1:
         found.pop(wait.thread, None)
     elif not found:
         for other in _companions(trace, wait):
             if other not in waiting:
-                found[other] = edge | {"to": other, "line": 0, "state": "ended"}
+                ended = edge | _place(None)
+                found[other] = ended | {"to": other, "state": "ended"}
     return list(found.values())[:SHOWN]
 
 
@@ -106,9 +112,8 @@ def _companions(trace: Trace, wait: Wait) -> Iterator[int]:
             yield thread.number
 
 
-def _line(launch: RecordedLaunch, instr: int) -> int:
-    loc = launch.kernel.loc_of(instr)
-    return loc.line if loc else 0
+def _place(loc: ir.Loc | None) -> dict[str, Any]:
+    return {"file": loc.file if loc else "", "line": loc.line if loc else 0}
 
 
 def _name(trace: Trace, wait: Wait) -> str:
@@ -138,21 +143,25 @@ def circle(found: dict[str, Any], thread: int) -> list[dict[str, Any]]:
 def advice(found: dict[str, Any], thread: int) -> str:
     """What the graph says to do for a thread; empty where it says nothing."""
     nodes = {node["thread"]: node for node in found["nodes"]}
-    way = circle(found, thread)
+    home, way = nodes[thread]["file"], circle(found, thread)
     if len(way) == 1:
-        line, here = way[0]["line"], nodes[thread]["line"]
-        if line > here:
-            return f"signal before this wait: line {line}, which does, comes after it"
-        return f"line {line} signals it too seldom: wait once for each signal"
+        line = places.said(way[0]["file"], way[0]["line"], home)
+        if way[0]["file"] != home:
+            return f"signal before this wait: {line} does so too late or too seldom"
+        if way[0]["line"] > nodes[thread]["line"]:
+            return f"signal before this wait: {line}, which does, comes after it"
+        return f"{line} signals it too seldom: wait once for each signal"
     if way:
         names = [nodes[edge["from"]]["name"] for edge in way[1:3]]
         who = " and ".join(names) + (" and others" if len(way) > 3 else "")
-        return f"they wait for each other: {who} would signal at line {way[0]['line']}"
+        line = places.said(way[0]["file"], way[0]["line"], home)
+        return f"they wait for each other: {who} would signal at {line}"
     mine = [edge for edge in found["edges"] if edge["from"] == thread]
     if not mine or any(edge["state"] != "waits" for edge in mine):
         return ""
     other = nodes[mine[0]["to"]]
+    line = places.said(mine[0]["file"], mine[0]["line"], home)
+    at = places.said(other["file"], other["line"], home)
     return (
-        f"{other['name']} would signal at line {mine[0]['line']}, but waits itself at "
-        f"line {other['line']}: begin there"
+        f"{other['name']} would signal at {line}, but waits itself at {at}: begin there"
     )

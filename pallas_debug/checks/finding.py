@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import PurePath
 from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
 from pallas_debug import ir
+from pallas_debug.checks import places
 from pallas_debug.trace import showing
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -65,12 +65,17 @@ class Finding:
     @property
     def place(self) -> str:
         """`kernel.py:41`, or empty."""
-        return f"{PurePath(self.loc.file).name}:{self.loc.line}" if self.loc else ""
+        return places.place(self.loc)
 
     @property
     def named(self) -> str:
         """`PD201 at kernel.py:41`."""
         return f"{self.code} at {self.place}" if self.place else self.code
+
+    @property
+    def causes(self) -> tuple[Finding, ...]:
+        """The findings that it follows from, the nearest first."""
+        return (self.cause, *self.cause.causes) if self.cause else ()
 
     @property
     def called(self) -> str:
@@ -89,7 +94,7 @@ class Finding:
         if self.loc:
             function = f"{self.loc.function}, " if self.loc.function else ""
             text = self.loc.text.strip().partition("\n")[0]
-            where = f"  in {function}{PurePath(self.loc.file).name}:{self.loc.line}"
+            where = f"  in {function}{self.place}"
             lines.append(f"{where}:   {text}" if text else where)
         if self.called:
             lines.append(f"  {self.called}")
@@ -106,7 +111,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Report:
-    """What the checks found, in the order of the checks and of the events.
+    """What the checks found: the worst first, in the order of the checks and events.
 
     Attributes:
       findings: The verdicts.
@@ -149,6 +154,11 @@ class Report:
     def following(self, root: Finding) -> tuple[Finding, ...]:
         """The findings that follow from one."""
         return tuple(one for one in self.findings if one.cause is root)
+
+    def at(self, event: int) -> tuple[Finding, ...]:
+        """The findings that point at an event, each after the one it follows from."""
+        here = [one for one in self.findings if event in one.events]
+        return tuple(sorted(here, key=lambda one: len(one.causes)))
 
     def _of(self, severity: Severity) -> tuple[Finding, ...]:
         return tuple(one for one in self.findings if one.severity is severity)

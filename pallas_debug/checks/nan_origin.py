@@ -37,7 +37,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import accesses, births, stored
+from pallas_debug.checks import accesses, births, places, stored
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.origins import Origin, feeding, origins
@@ -107,7 +107,7 @@ def _born(
     seen = kernel.loc_of(int(trace.columns.instr[origin.output]))
     here = births.loc_of(trace, born)
     far = seen is not None and here is not None and seen.line != here.line
-    where = f" (written at {births.line(seen)})" if far else ""
+    where = f" (written at {places.place(seen)})" if far else ""
     times = f", {born.count} times" if born.count > 1 else ""
     return Finding(
         message=f"{births.said(born)} is NaN{births.place(born)}{times}, and reaches "
@@ -139,7 +139,7 @@ def _written(trace: Trace, origin: Origin) -> Finding:
     )
     loads = [read for read in reads if _may_leave_lanes_unset(trace, read)]
     if loads:
-        load = f"the masked load at {births.line(trace.events[loads[0]].loc)}"
+        load = f"the masked load at {places.place(trace.events[loads[0]].loc)}"
         clean += f"; {load} has no `other=`: lanes outside its mask are NaN here"
         hint = f"give {load} an `other=` that does not change the result; else {hint}"
     return accesses.finding_at(

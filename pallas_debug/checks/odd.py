@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from pallas_debug.checks import births
 from pallas_debug.checks.finding import Finding
-from pallas_debug.trace.arithmetic import Oddity, arithmetic
+from pallas_debug.trace.arithmetic import DRIFT, Oddity, arithmetic
 from pallas_debug.trace.trace import Trace
 
 
@@ -21,9 +21,8 @@ def finding(trace: Trace, one: Oddity, what: str, hint: str) -> Finding:
     """A finding at the instruction: `what` it did, where first and how often."""
     block = births.block_of(trace, one)
     where = f"; first in block {block}" if block else ""
-    often = f", {one.elements:,} elements" if one.elements > 1 else ""
     return Finding(
-        message=f"{what}{births.place(one)}{where}{often}",
+        message=f"{what}{births.place(one)}{where}{_often(one)}",
         hint=hint,
         loc=births.loc_of(trace, one),
         launch=one.launch,
@@ -37,3 +36,12 @@ def finding(trace: Trace, one: Oddity, what: str, hint: str) -> Finding:
             "dtype": one.dtype,
         },
     )
+
+
+def _often(one: Oddity) -> str:
+    """`, 1,024 elements, 32 times`, each as far as it says something."""
+    turns = 1 if one.kind == DRIFT else one.count  # a drift is noted where it is worst
+    each, more = divmod(one.elements, turns)
+    mean = " on average" if more else ""
+    size = f", {each:,} elements{mean}" if each > 1 else ""
+    return f"{size}, {turns:,} times" if turns > 1 else size

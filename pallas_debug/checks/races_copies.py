@@ -1,42 +1,54 @@
-"""What copies need that race: whether a wait was for several, or a slot is refilled.
+"""What races need: whether a wait was for several copies, or a slot is refilled.
 
 The words are those of `races_words.py`; this module compares events only, and says
-the two pieces of advice that look at what else the threads did.
+the pieces of advice that look at what else the threads did.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from pallas_debug.checks import accesses
+from pallas_debug.checks import accesses, places, stored
 from pallas_debug.checks.races_cells import Cells
+from pallas_debug.checks.uninitialized_read import unset_reads
 from pallas_debug.trace.events import Event
 from pallas_debug.trace.proxies import Standing, proxies
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
 
-def line(event: Event) -> str:
-    """`line 31`, or the event's number where the line is unknown."""
-    return f"line {event.loc.line}" if event.loc else f"event {event.seq}"
+def line(event: Event, main: Event) -> str:
+    """`line 31` in a finding about another event; its number where that is unknown."""
+    return places.line(event.loc, main.loc) if event.loc else f"event {event.seq}"
+
+
+def main_of(one: Event, other: Event) -> Event:
+    """Of a pair, the access where the finding is: the program's, or the later one."""
+    first, second = sorted((one, other), key=lambda event: event.seq)
+    by_agent = second.thread.is_agent and not first.thread.is_agent
+    return first if by_agent else second
 
 
 def shared(trace: Trace, first: Event, second: Event) -> str:
     """Several copies count on one semaphore, and the wait was not for all of them."""
-    if not first.thread.is_agent or second.thread.is_agent:
+    at = int(accesses.started(trace, np.array([second.seq]))[0])
+    if (
+        not first.thread.is_agent
+        or trace.threads[int(trace.columns.thread[at])].is_agent
+    ):
         return ""
     told, waits = _told(trace, first), _waits(trace, first)
-    mine = trace.columns.thread[waits] == second.thread.number
-    waits = waits[mine & (waits < second.seq)]
+    mine = trace.columns.thread[waits] == trace.columns.thread[at]
+    waits = waits[mine & (waits < at)]
     if not len(waits) or waits[-1] < told:
         return ""
-    wait = trace.events[int(waits[-1])]
+    wait, main = trace.events[int(waits[-1])], main_of(first, second)
     name = wait.buffer.name if wait.buffer else "?"
     part = wait.region.text if wait.region is not None else ""
     return (
-        f"the wait at {line(wait)} counts at `{name}`{part}, which more "
+        f"the wait at {line(wait, main)} counts at `{name}`{part}, which more "
         "than one copy signals, and does not tell which of them is over: give each copy "
-        f"its own, or wait for all of them before {line(second)}"
+        f"its own, or wait for all of them before {line(second, main)}"
     )
 
 
@@ -50,16 +62,17 @@ def refilled(trace: Trace, copy: Event, read: Event) -> str:
         if not _is_refill(trace, copy, read):
             return ""
     issue = int(proxies(trace).issue[copy.thread.number])
-    start, reader = line(copy), read.thread
+    main = main_of(copy, read)
+    start, done, reader = line(copy, main), line(read, main), read.thread
     user = trace.threads[reader.parent] if reader.is_agent else reader
     if issue >= 0 and int(trace.columns.thread[issue]) != user.number:
         signal = f"a semaphore that {user.name} signals"
         if copy.launch.backend == "mosaic_gpu":
-            signal = f"{_given_back(trace, user.number, read.seq)} {user.name} arrives"
-        return f"wait before {start} for {signal} after {line(read)}"
+            signal = f"{given_back(trace, user.number, read.seq)} {user.name} arrives"
+        return f"wait before {start} for {signal} after {done}"
     if reader.is_agent:
-        return f"start the copy of {start} when the read at {line(read)} is over"
-    return f"start the copy of {start} after the read at {line(read)}"
+        return f"start the copy of {start} when the read at {done} is over"
+    return f"start the copy of {start} after the read at {done}"
 
 
 def overtaken(trace: Trace, first: Event, second: Event) -> str:
@@ -74,10 +87,10 @@ def overtaken(trace: Trace, first: Event, second: Event) -> str:
     if not len(waits) or issuer in threads:
         return ""
     wait = trace.events[int(waits[0])]
-    back = _given_back(trace, wait.thread.number, wait.seq)
+    back, main = given_back(trace, wait.thread.number, wait.seq), main_of(first, second)
     return (
-        f"wait before {line(second)} for {back} {wait.thread.name} arrives when it is "
-        f"done with what it waited for at {line(wait)}"
+        f"wait before {line(second, main)} for {back} {wait.thread.name} arrives when it is "
+        f"done with what it waited for at {line(wait, main)}"
     )
 
 
@@ -98,7 +111,7 @@ def _told(trace: Trace, copy: Event) -> int:
     return int(events[0]) if len(events) else -1
 
 
-def _given_back(trace: Trace, thread: int, after: int) -> str:
+def given_back(trace: Trace, thread: int, after: int) -> str:
     """`barrier `free`, at which`: where a thread arrives while nobody waits there."""
     columns = trace.columns
     awaited = columns.object[columns.kind == Kind.WAIT]
@@ -110,6 +123,41 @@ def _given_back(trace: Trace, thread: int, after: int) -> str:
     return (
         f"barrier `{trace.buffer_rows[int(columns.object[events[0]])].name}`, at which"
     )
+
+
+def is_too_early(trace: Trace, read: Event, write: Event) -> bool:
+    """Whether a read finds elements unset that the write brings."""
+    missing = unset_reads(trace).get(read.seq)
+    if missing is None or write.kind is Kind.READ:
+        return False
+    return bool(np.isin(missing, stored.touched(trace, write.seq)[0]).any())
+
+
+def too_soon(trace: Trace, write: Event, read: Event) -> int:
+    """Which store should wait for a read, as a later read needs this one; or -1.
+
+    The read has data of its own if as many earlier stores of that line come before it
+    as there were reads; the first store after these is to wait.
+    """
+    if write.kind is not Kind.WRITE or read.kind is not Kind.READ:
+        return -1
+    if write.seq > read.seq or write.thread.is_agent or read.thread.is_agent:
+        return -1
+    reads, writes = _alike(trace, read, read), _alike(trace, write, read)
+    standing = proxies(trace).standing(writes, np.full(len(writes), read.seq))
+    count = int((standing != Standing.UNORDERED).sum())
+    return int([*writes, write.seq][count]) if count == len(reads) + 1 else -1
+
+
+def _alike(trace: Trace, event: Event, read: Event) -> np.ndarray:
+    """What a thread did before by the same line to elements that a read touches."""
+    columns = trace.columns
+    events = columns.of_thread(event.thread.number)
+    events = events[(events < event.seq) & (columns.kind[events] == event.kind)]
+    events = events[columns.object[events] == columns.object[event.seq]]
+    at_line = [trace.events[seq].loc == event.loc for seq in events.tolist()]
+    events = events[np.array(at_line, bool)]
+    return events[_overlaps(trace, events, read)]
 
 
 def has_come(trace: Trace, copy: Event, reader: int, before: int) -> bool:

@@ -7,16 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.checks import races, stored
+from pallas_debug.checks import races
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.races import Fault, Race
-from pallas_debug.checks.races_copies import line, overtaken, refilled, shared
-from pallas_debug.checks.uninitialized_read import unset_reads
+from pallas_debug.checks.races_copies import (
+    given_back,
+    is_too_early,
+    line,
+    main_of,
+    overtaken,
+    refilled,
+    shared,
+    too_soon,
+)
 from pallas_debug.trace.events import Event
 from pallas_debug.trace.proxies import NEVER, Engine, proxies
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
+CROSSING = (Fault.UNCOMMITTED, Fault.UNFENCED, Fault.UNSEEN)
 CLOCKS = 64  # entries of a vector clock that a finding carries
 VERBS = {Kind.READ: "reads", Kind.WRITE: "writes", Kind.UPDATE: "updates"}
 
@@ -24,10 +33,8 @@ VERBS = {Kind.READ: "reads", Kind.WRITE: "writes", Kind.UPDATE: "updates"}
 def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Finding:
     """The finding of a race. Its line is the program's where an agent takes part."""
     first, second = trace.events[race.first], trace.events[race.second]
-    main, other = second, first
-    crossing = race.fault in (Fault.UNCOMMITTED, Fault.UNFENCED, Fault.UNSEEN)
-    if second.thread.is_agent and not first.thread.is_agent and not crossing:
-        main, other = first, second
+    main = second if race.fault in CROSSING else main_of(first, second)
+    other = first if main is second else second
     missing, hint = _missing(trace, race)
     many = f"; {race.count:,} times" if race.count > 1 else ""
     return Finding(
@@ -57,22 +64,22 @@ def _did(event: Event) -> str:
     """``warpgroup 0 of block (1,) writes `smem`[0:64] at line 31``."""
     name = event.buffer.name if event.buffer else "?"
     target = f"`{name}`{_part(event)}{event.owner}"
-    return f"{event.thread.name} {VERBS[event.kind]} {target}{_at(event)}"
+    return f"{event.thread.name} {VERBS[event.kind]} {target}{_at(event, event)}"
 
 
 def _did_too(event: Event, main: Event) -> str:
     """`dma 2 reads it at line 35`, or which part of it if that is another one."""
     part, own = _part(event), _part(main)
     it = f"{part} of it" if part != own else "it"
-    return f"{event.thread.name} {VERBS[event.kind]} {it}{_at(event)}"
+    return f"{event.thread.name} {VERBS[event.kind]} {it}{_at(event, main)}"
 
 
 def _part(event: Event) -> str:
     return event.region.text if event.region is not None else ""
 
 
-def _at(event: Event) -> str:
-    return f" at line {event.loc.line}" if event.loc else ""
+def _at(event: Event, main: Event) -> str:
+    return f" at {line(event, main)}" if event.loc else ""
 
 
 def _access(event: Event) -> dict[str, Any]:
@@ -97,7 +104,8 @@ def _clock(trace: Trace, event: Event) -> dict[int, int]:
 def _missing(trace: Trace, race: Race) -> tuple[str, str]:
     """What is missing, and what to add where."""
     first, second = trace.events[race.first], trace.events[race.second]
-    m, n = line(first), line(second)
+    main = second if race.fault in CROSSING else main_of(first, second)
+    m, n = line(first, main), line(second, main)
     if race.fault is Fault.UNCOMMITTED:
         text = "no `commit_smem` in between makes the store visible to it"
         return text, f"call `plgpu.commit_smem()` after {m} and before {n}"
@@ -136,8 +144,9 @@ def _of_tensor_memory(trace: Trace, race: Race, first: Event, second: Event) -> 
     if race.done != NEVER and trace.columns.thread[race.done] != first.thread.number:
         return ""
     call = "commit_tmem" if first.op == "gpu.async_store_tmem" else "wait_load_tmem"
-    where = f"on {first.thread.name}, before {line(second)}"
-    return f"call `plgpu.{call}()` after {line(first)} {where}"
+    main = main_of(first, second)
+    where = f"on {first.thread.name}, before {line(second, main)}"
+    return f"call `plgpu.{call}()` after {line(first, main)} {where}"
 
 
 def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
@@ -146,11 +155,13 @@ def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
     late = not second.thread.is_agent or _is_issued_after(trace, first, second)
     if not (second.owner and late):
         return ""
-    wait = f"before {line(second)} of {b.name}, wait for a semaphore that"
+    main = main_of(first, second)
+    m, n = line(first, main), line(second, main)
+    wait = f"before {n} of {b.name}, wait for a semaphore that"
     if a.row.device != b.row.device:
-        return f"{wait} {a.name} signals there after {line(first)} is over"
+        return f"{wait} {a.name} signals there after {m} is over"
     device = second.owner.removeprefix(" of ")
-    return f"{wait} {device} signals there once what {line(first)} sent has come in"
+    return f"{wait} {device} signals there once what {m} sent has come in"
 
 
 def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
@@ -160,8 +171,9 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
         return ""
     if agent is second and _is_issued_after(trace, first, second):
         return ""
-    n = line(second if agent is first else first)
-    unit, started = races.engine(trace, agent.seq), line(agent)
+    main = main_of(first, second)
+    n = line(second if agent is first else first, main)
+    unit, started = races.engine(trace, agent.seq), line(agent, main)
     copy, other = (first, second) if agent is first else (second, first)
     told = refilled(trace, copy, other) or shared(trace, first, second)
     told = told or overtaken(trace, first, second)
@@ -217,10 +229,11 @@ def _signalled(trace: Trace, agent: Event) -> str:
 
 def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """Threads of the program."""
-    if is_too_early(trace, first, second):  # it was meant to come second
-        first, second = second, first
+    main = main_of(first, second)
+    if is_too_early(trace, first, second) or too_soon(trace, first, second) >= 0:
+        first, second = second, first  # it was meant to come second
     a, b = _program(trace, first), _program(trace, second)
-    m, n = line(first), line(second)
+    m, n = line(first, main), line(second, main)
     if cannot_wait(trace, first, second):
         return (
             "blocks of a grid run in any order: let each write a part of its own, use "
@@ -235,7 +248,8 @@ def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
         return f"wait before {n} for a semaphore that {a.name} signals after {m}"
     if a.row.block == b.row.block:
         who = "its thread" if a.number == b.number else a.name
-        return f"wait before {n} for a barrier at which {who} arrives after {m}"
+        barrier = given_back(trace, a.number, first.seq)
+        return f"wait before {n} for {barrier} {who} arrives after {m}"
     return f"wait before {n} for a `plgpu.ClusterBarrier` arrived at after {m}"
 
 
@@ -259,14 +273,6 @@ def cannot_wait(trace: Trace, first: Event, second: Event) -> bool:
     if first.launch.backend != "mosaic_gpu":
         return True
     return a.block != b.block and (a.cluster < 0 or a.cluster != b.cluster)
-
-
-def is_too_early(trace: Trace, read: Event, write: Event) -> bool:
-    """Whether a read finds elements unset that the write brings."""
-    missing = unset_reads(trace).get(read.seq)
-    if missing is None or write.kind is Kind.READ:
-        return False
-    return bool(np.isin(missing, stored.touched(trace, write.seq)[0]).any())
 
 
 def _program(trace: Trace, event: Event) -> Any:

@@ -22,7 +22,7 @@ from pallas_debug.trace.trace import Trace
 MOST = 1 << 16  # edges times pairs that are held against each other
 MOST_OF_BLOCKS = 1 << 22  # the same, within blocks
 EARLY = 1024  # pairs of which each is asked whether a read came too early
-REFILLS = 64  # pairs of which each is asked whether a copy came too early
+REFILLS = 64  # pairs of which each is asked whether a slot was filled too early
 
 
 class Remedy(NamedTuple):
@@ -53,7 +53,9 @@ def remedy(trace: Trace, race: Race) -> Remedy:
         pairs = zip(events[len(a) :], events[: len(a)], strict=True)
         keep = np.array([bool(races_copies.refilled(trace, *p)) for p in pairs], bool)
     else:
-        first, then = np.where(swapped, b, a), np.where(swapped, a, b)
+        stores = _too_soon(trace, a, b)
+        first = np.where(swapped | (stores >= 0), b, a)
+        then = np.where(stores >= 0, stores, np.where(swapped, a, b))
         keep = _like(trace, first)
     return Remedy(first[keep], then[keep])
 
@@ -74,8 +76,19 @@ def _swapped(trace: Trace, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     early = early[~by_agent[0][early] & ~by_agent[1][early]]
     for pair in early[:EARLY].tolist():
         read, write = trace.events[int(a[pair])], trace.events[int(b[pair])]
-        under_way[pair] = races_words.is_too_early(trace, read, write)
+        under_way[pair] = races_copies.is_too_early(trace, read, write)
     return under_way
+
+
+def _too_soon(trace: Trace, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """For pairs whose store fills a slot in use: the store to hold back; -1 elsewhere."""
+    found = np.full(len(a), -1, np.int64)
+    for pair in range(min(len(a), REFILLS)):
+        one, other = trace.events[int(a[pair])], trace.events[int(b[pair])]
+        found[pair] = races_copies.too_soon(trace, one, other)
+        if found[pair] < 0 and one.kind is not Kind.READ:
+            break
+    return found
 
 
 def _is_refilled(trace: Trace, race: Race) -> bool:

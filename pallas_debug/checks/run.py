@@ -39,7 +39,7 @@ def run_checks(
         for one in _run(CHECKS.get(code), trace):
             silenced = code in unwanted or is_commented(one)
             (suppressed if silenced else findings).append(one)
-    findings = _related(trace, findings)
+    findings = sorted(_related(trace, findings), key=_rank)
     first = {one.threads[0] for one in (*findings, *suppressed) if one.threads}
     return Report(
         findings=tuple(findings),
@@ -79,6 +79,11 @@ def _related(trace: Trace, findings: list[Finding]) -> list[Finding]:
         return causes.related(trace, findings)
     except Exception as error:  # likewise
         return [*findings, _crashed("causes", "", error)]
+
+
+def _rank(one: Finding) -> int:
+    """How bad what a finding follows from is, the worst first."""
+    return causes.rank(one.cause or one)
 
 
 def _crashed(name: str, code: str, error: Exception) -> Finding:

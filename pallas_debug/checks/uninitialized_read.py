@@ -41,7 +41,7 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug.checks import accesses, harmless, stored
+from pallas_debug.checks import accesses, harmless, places, stored
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.tapeflow import tapeflow
@@ -121,7 +121,8 @@ def _copy_under_way(trace: Trace, seq: int, elements: np.ndarray) -> str:
     for later in events[accesses.started(trace, events) < seq].tolist():
         if np.isin(stored.touched(trace, later)[0], elements).any():
             loc = trace.events[later].loc
-            return f"line {loc.line}" if loc else f"event {later}"
+            home = trace.events[seq].loc
+            return places.line(loc, home) if loc else f"event {later}"
     return ""
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,14 @@ WHAT = {
 }
 
 
+def _whole(option: str, value: Any, accepted: str = "a whole number") -> int:
+    """An integer of whatever type; anything else is refused."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise errors.BadOption(option=option, value=value, accepted=accepted) from None
+
+
 class Moves(Focusing):
     """The part of a session that moves."""
 
@@ -40,11 +49,11 @@ class Moves(Focusing):
 
     def step(self, count: int = 1) -> Stop:
         """The next event, of whatever thread; or `count` events further."""
-        return self._by(int(count), "step")
+        return self._by(_whole("count", count), "step")
 
     def back(self, count: int = 1) -> Stop:
         """One event back; or `count`."""
-        return self._by(-int(count), "back")
+        return self._by(-_whole("count", count), "back")
 
     def next_thread(self) -> Stop:
         """The next event of the focused thread."""
@@ -104,11 +113,12 @@ class Moves(Focusing):
 
     def jump(self, event: int) -> Stop:
         """To an event, by its number; negative numbers count from the end."""
-        number = int(event)
+        accepted = f"an event: 0 … {len(self.trace) - 1}"
+        number = _whole("event", event, accepted)
         if not -len(self.trace) <= number < len(self.trace):
-            accepted = f"an event: 0 … {len(self.trace) - 1}"
             raise errors.BadOption(option="event", value=event, accepted=accepted)
-        return self._go(number % len(self.trace) + 1)
+        why = f"event {number}, counted from the end" if number < 0 else ""
+        return self._go(number % len(self.trace) + 1, why)
 
     run_to = jump
 
@@ -136,11 +146,13 @@ class Moves(Focusing):
         """A buffer's row, and the place of one of its elements."""
         number = self._buffer(buffer)
         shape = self.trace.buffer_rows[number].shape
-        at = (int(element),) if isinstance(element, int | np.integer) else element
-        place = tuple(int(i) + n * (i < 0) for i, n in zip(at, shape, strict=False))
+        at = (element,) if isinstance(element, int | np.integer) else element
+        fits = isinstance(at, Iterable) and not isinstance(at, str)
+        accepted = f"{len(shape)} indices into the shape {shape}"
+        indices = [_whole("element", i, accepted) for i in at] if fits else []
+        place = tuple(i + n * (i < 0) for i, n in zip(indices, shape, strict=False))
         inside = all(0 <= i < n for i, n in zip(place, shape, strict=False))
-        if len(at) != len(shape) or not inside:
-            accepted = f"{len(shape)} indices into the shape {shape}"
+        if not fits or len(indices) != len(shape) or not inside:
             raise errors.BadOption(option="element", value=element, accepted=accepted)
         return number, place
 
@@ -183,10 +195,8 @@ class Moves(Focusing):
             return self._stay(
                 f"{NOTHING}: no finding points at an event {word} than here"
             )
-        said = [one for one in report.findings if found - 1 in one.events]
-        return self._go(
-            found, "\n".join(f"{f.code} {f.name}: {f.message}" for f in said)
-        )
+        said = (f"{f.code} {f.name}: {f.message}" for f in report.at(found - 1))
+        return self._go(found, "\n".join(said))
 
     def _go(self, cursor: int, why: str = "", breakpoint: Any = None) -> Stop:
         moved = cursor != self.cursor

@@ -47,7 +47,7 @@ class Stopping(Moves):
     def _stops_of(self, one: Breakpoint) -> np.ndarray:
         """Events at which a breakpoint can stop, its condition aside.
 
-        On a line that calls a function these are the first ones of each call.
+        On a line that calls a function these are the first ones of each execution.
         """
         find = lambda given: self.find(**given)
         return entries.stops(self.trace, conditions_of(one.where), find)
@@ -110,12 +110,29 @@ class Stopping(Moves):
         where: dict[str, Any] = {"kind": WATCHED[on]}
         where["buffer"] = getattr(buffer, "number", buffer)
         if region is not None:
-            where["region"] = boxes.text_of(boxes.box_of(region))
+            box = boxes.box_of(region)
+            self._refuse_outside(where["buffer"], box)
+            where["region"] = boxes.text_of(box)
         text = wording.text_of(where)
         change = on == "change"
         return self.add(
             Breakpoint(id=0, where=text, when=when, label=label, change=change)
         )
+
+    def _refuse_outside(self, buffer: Any, box: boxes.Box) -> None:
+        """Raises for a part that no buffer of this name or number has."""
+        rows = enumerate(self.trace.buffer_rows)
+        shapes = [row.shape for i, row in rows if buffer in (i, row.name)]
+        parts = [boxes.extents(box, shape) for shape in shapes]
+        if shapes and not any(
+            part is not None and all(low < high for low, high in part) for part in parts
+        ):
+            words = errors.or_list(tuple(map(str, dict.fromkeys(shapes))))
+            raise errors.BadOption(
+                option="region",
+                value=boxes.text_of(box),
+                accepted=f"indices or slices inside the shape {words}",
+            )
 
     def add(self, one: Breakpoint) -> Breakpoint:
         """Adds a breakpoint; what it asks for is checked now."""

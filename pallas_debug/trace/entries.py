@@ -89,8 +89,8 @@ def _kept(trace: Trace, launch: int, begin: int, end: int, steps: int) -> int:
         return -1
     loop = loops[0]
     if len(loops) > 1 and 0 < steps <= FARTHEST:
-        silent = _silent(trace, kernel)
-        reached = (s for s in loops if _leads(kernel, silent, begin, end, steps, s))
+        mute = silent(trace, kernel)
+        reached = (s for s in loops if _leads(kernel, mute, begin, end, steps, s))
         loop = next(reached, loop)
     kept = len(kernel.sites[loop])
     return kept if kept < len(kernel.sites[kernel.tape[end].scope]) else -1
@@ -98,7 +98,7 @@ def _kept(trace: Trace, launch: int, begin: int, end: int, steps: int) -> int:
 
 def _leads(
     kernel: ir.Kernel,
-    silent: np.ndarray,
+    mute: np.ndarray,
     begin: int,
     end: int,
     steps: int,
@@ -113,13 +113,13 @@ def _leads(
         at = {n for n in follow if kernel.tape[n].scope in inside}
         if left == 1:
             return end in at
-        at = {n for n in at if silent[n]}
+        at = {n for n in at if mute[n]}
         if not at:
             return False
     return False
 
 
-def _silent(trace: Trace, kernel: ir.Kernel) -> np.ndarray:
+def silent(trace: Trace, kernel: ir.Kernel) -> np.ndarray:
     """The instructions of a kernel that no event comes from."""
     key = f"silent {id(kernel)}"
     found = trace.caches.get(key)

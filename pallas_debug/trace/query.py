@@ -173,14 +173,17 @@ def _threads_named(trace: Trace, name: str) -> list[int]:
 
 
 def _source_line(trace: Trace, value: Any) -> np.ndarray:
-    file, number = _file_and_line(value, "line")
-    matches = lambda kernel, i: _stands_at(kernel.loc_of(i), file, number)
+    return _standing(trace, _file_and_line(value, "line"))
+
+
+def _standing(trace: Trace, place: tuple[str, int]) -> np.ndarray:
+    matches = lambda kernel, i: _stands_at(kernel.loc_of(i), *place)
     return _by_instr(trace, matches, False)
 
 
 def _within(trace: Trace, value: Any) -> np.ndarray:
-    own, called = _source_line(trace, value), called_from(trace, value)
-    return own | called
+    own = _standing(trace, _file_and_line(value, "within"))
+    return own | called_from(trace, value)
 
 
 def called_from(trace: Trace, value: Any) -> np.ndarray:
@@ -190,14 +193,19 @@ def called_from(trace: Trace, value: Any) -> np.ndarray:
 
 def sites_on(sites: Iterable[Any], value: Any) -> bool:
     """Whether one of some calls is on a line: its first, the others have their own."""
-    file, number = _file_and_line(value, "within")
+    file, number = _file_and_line(value, "line")
     return any(s.line == number and _stands_at(s, file, number) for s in sites)
 
 
+def stands_on(loc: Any, value: Any) -> bool:
+    """Whether a place is on a line, or goes over it."""
+    return _stands_at(loc, *_file_and_line(value, "line"))
+
+
 def _file_and_line(value: Any, option: str) -> tuple[str, int]:
-    if not isinstance(value, str):
-        return "", value
-    file, _, text = value.rpartition(":")
+    if isinstance(value, int | np.integer):
+        return "", int(value)
+    file, _, text = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not text.isdigit():
         accepted = 'a number or "file.py:41"'
         raise errors.BadOption(option=option, value=value, accepted=accepted)

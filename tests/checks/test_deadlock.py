@@ -44,6 +44,7 @@ def test_barrier_short_of_arrivals():
         (1, "ended", 0),
     ]
     edge = {"from": 2, "to": 1, "line": 26, "state": "ended", "number": 0}
+    edge["file"] = finding.loc.file
     assert graph["edges"] == [edge | {"object": "ready[0]", "element": 0}]
     assert finding.details["circle"] == []
     assert finding.events == (0,)

@@ -20,7 +20,7 @@ FOLDER = pathlib.Path(checks.__file__).parent
 PLUMBING = {"__init__", "accesses", "check", "finding", "refusal", "run", "versions"}
 PLUMBING |= {"deadlock_graph", "races", "races_cells", "races_pairs", "races_words"}
 PLUMBING |= {"races_copies", "causes", "causes_of_order", "remedies"}
-PLUMBING |= {"semaphores", "decided"}
+PLUMBING |= {"semaphores", "decided", "places"}
 PLUMBING |= {"births", "odd", "origins", "paths", "stored", "tapeflow", "target"}
 PLUMBING |= {"suppression", "foreseen", "cut_short", "harmless"}
 
@@ -121,9 +121,19 @@ def test_a_crash_is_a_finding_and_the_rest_runs(extra):
 
     extra("PD000", crash)
     report = run_checks(faulty())
-    assert codes(report) == ["PD999", "PD101", "PD102"]
-    assert "RuntimeError: boom" in report.findings[0].message
-    assert report.findings[0].details == {"check": "PD000"}
+    assert codes(report) == ["PD101", "PD102", "PD999"]
+    assert "RuntimeError: boom" in report.findings[-1].message
+    assert report.findings[-1].details == {"check": "PD000"}
+
+
+def test_worst_roots_come_first_and_then_the_order_of_the_checks(extra):
+    def noted(severity):
+        return lambda trace: iter([Finding(message="here", severity=severity)])
+
+    extra("PD000", noted(Severity.INFO))
+    extra("PD001", noted(Severity.WARNING))
+    report = run_checks(faulty())
+    assert codes(report) == ["PD101", "PD102", "PD001", "PD000"]
 
 
 def test_a_verdict_about_a_line_has_its_first_event_as_evidence(extra):

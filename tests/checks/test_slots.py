@@ -1,4 +1,4 @@
-"""Slots of a ring that are filled again: whom the hints make a copy wait for."""
+"""Slots of a ring that are filled again: whom the hints make the writer wait for."""
 
 import jax
 import jax.numpy as jnp
@@ -8,6 +8,7 @@ from helpers import only
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
+from jax.experimental.pallas import tpu as pltpu
 
 import pallas_debug as pldb
 
@@ -102,3 +103,103 @@ def test_thread_that_waits_itself_is_told_to_wait_for_its_first_copy():
     race = only(judged(in_turn(waits=False), 2), "PD202")
     assert race.hint.startswith("wait for barrier `first`, where the copy arrives")
     assert not judged(in_turn(waits=True), 2).findings
+
+
+def stored(*, gives_back=True, is_told=True, tiles=4):
+    """The same with plain stores; the producer waits for the tile, the consumer too."""
+
+    def body(x, o, tile, full, free):
+        who = lax.axis_index("wg")
+
+        @pl.when(who == 0)
+        def _():
+            def produce(i, c):
+                @pl.when(i > 0)
+                def _():
+                    if gives_back:
+                        plgpu.barrier_wait(free)
+
+                tile[...] = x[i] + 1.0  # the store
+                plgpu.barrier_arrive(full)
+                return c
+
+            lax.fori_loop(0, tiles, produce, 0)
+
+        @pl.when(who == 1)
+        def _():
+            def consume(i, c):
+                if is_told:
+                    plgpu.barrier_wait(full)
+                o[i] = tile[...] * 2.0  # the use
+                plgpu.barrier_arrive(free)
+                return c
+
+            lax.fori_loop(0, tiles, consume, 0)
+
+    return plgpu.kernel(
+        body,
+        out_type=like(tiles, 128),
+        num_threads=2,
+        thread_name="wg",
+        scratch_types=[plgpu.SMEM((128,), F32), plgpu.Barrier(), plgpu.Barrier()],
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_store_is_told_to_wait_for_the_reader_of_the_tile(seed):
+    options = pldb.Options(policy="random", seed=seed)
+    kernel, x = stored(gives_back=False), jnp.ones((4, 128))
+    report = pldb.check(kernel, x, select="PD2", options=options)
+    (race,) = report.roots
+    store, use = (
+        next(loc.line for loc in (race.loc, race.other) if text in loc.text)
+        for text in ("# the store", "# the use")
+    )
+    assert race.hint == (
+        f"wait before line {store} for barrier `free`, at which warpgroup 1 of block () "
+        f"arrives after line {use}"
+    )
+    assert {one.code for one in report.following(race)} == {"PD211", "PD213"}
+    assert not judged(stored(), 4).findings
+
+
+def test_reader_that_does_not_wait_is_told_to_wait_for_the_store():
+    race = only(judged(stored(is_told=False), 4), "PD201")
+    assert "for barrier `full`, at which warpgroup 0 of block () arrives" in race.hint
+    assert race.hint.startswith("wait before line ")
+
+
+def outgoing(semaphores):
+    """Copies a tile out of two slots, and waits for the copy before the last one."""
+
+    def body(x_hbm, o_hbm, held, arrived, left):
+        def out(i):
+            slot = i % 2
+            sem = left.at[slot % semaphores]
+            return pltpu.make_async_copy(held.at[slot], o_hbm.at[i], sem)
+
+        for i in range(4):
+            if i > 1:
+                out(i - 2).wait()  # the wait
+            copy = pltpu.make_async_copy(x_hbm.at[i], held.at[i % 2], arrived)
+            copy.start()
+            copy.wait()
+            out(i).start()
+        out(2).wait()
+        out(3).wait()
+
+    sem = pltpu.SemaphoreType.DMA
+    return pl.pallas_call(
+        body,
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec(memory_space=pl.ANY),
+        out_shape=like(4, 8, 128),
+        scratch_shapes=[pltpu.VMEM((2, 8, 128), F32), sem, sem((semaphores,))],
+    )
+
+
+def test_wait_that_counts_two_outgoing_copies_is_said_to_do_so():
+    x = jnp.ones((4, 8, 128))
+    race = only(pldb.check(outgoing(1), x), "PD201")
+    assert "counts at `left`[0], which more than one copy signals" in race.hint
+    assert not pldb.check(outgoing(2), x).findings

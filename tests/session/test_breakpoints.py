@@ -168,6 +168,20 @@ def test_breakpoint_on_findings():
     assert session.prev_finding().moved is False
 
 
+def test_findings_of_one_event_are_said_after_those_that_they_follow_from():
+    root = Finding(message="c", code="PD301", name="root", events=(1,))
+    middle = Finding(message="b", code="PD201", name="m", events=(1, 2), cause=root)
+    last = Finding(message="a", code="PD101", name="l", events=(1,), cause=middle)
+    report = Report(findings=(last, middle, root))
+    session = Session(writes(1, 2), report)
+    assert session.next_finding().why.split("\n") == [
+        "PD301 root: c",
+        "PD201 m: b",
+        "PD101 l: a",
+    ]
+    assert session.next_finding().why == "PD201 m: b"
+
+
 def test_wrong_conditions_are_refused_when_they_are_set():
     session = Session(writes(1))
     for text in ("lines=3", 'buffer="z"', 'region="x"', "line=", "import os"):
@@ -176,6 +190,19 @@ def test_wrong_conditions_are_refused_when_they_are_set():
     with pytest.raises(BadOption, match="when"):
         session.break_at(line=1, when="x >")
     assert not session.breakpoints
+
+
+@pytest.mark.parametrize("part", ["[9, 0]", [-9, 0], "[0, 0, 0]", [0, slice(9, None)]])
+def test_part_that_no_buffer_has_is_not_watched(part):
+    b = TraceBuilder()
+    x, t = b.buffer("x", (2, 3)), b.thread()
+    t.write(x, value=np.zeros((2, 3), np.float32))
+    session = Session(b.close())
+    with pytest.raises(BadOption, match=r"`region` got .* inside the shape `\(2, 3\)`"):
+        session.watch("x", part)
+    assert not session.breakpoints
+    assert session.watch("x", "[-1, 2]").is_met
+    assert session.watch(x, 1).is_met
 
 
 def test_breakpoint_is_plain_data():

@@ -127,10 +127,10 @@ def test_breakpoint_on_a_call_that_python_repeats_stops_at_each(session):
     assert len(reads) == 2
 
 
-def test_breakpoint_on_two_calls_of_one_line_stops_once_before_its_own_event(session):
+def test_breakpoint_on_a_line_with_two_calls_and_an_event_stops_once(session):
     inside = events(session.trace, within=line_of("sum"))
     assert len(inside) == 3
-    assert stops(session, line=line_of("sum")) == [inside[0], inside[2]]
+    assert stops(session, line=line_of("sum")) == inside[:1]
 
 
 def test_breakpoint_on_a_call_with_conditions_stops_at_the_first_that_meets_them(
@@ -141,6 +141,35 @@ def test_breakpoint_on_a_call_with_conditions_stops_at_the_first_that_meets_them
     assert stops(session, line=line_of("kept"), when="row == 1") == [
         events(session.trace, line=line_of("copy"))[6]
     ]
+
+
+def added(o_ref, row, value):
+    o_ref[row, :] = o_ref[row, :] + value  # @added
+
+
+def reading(x_ref, o_ref):
+    def each(row, count):
+        added(o_ref, row, x_ref[row, :])  # @looped
+        return count
+
+    lax.fori_loop(0, 3, each, 0)
+    for row in range(2):
+        o_ref[row, :] = calling.scaled(x_ref, row, x_ref[row, 0])  # @around
+
+
+@pytest.fixture(scope="module")
+def operands():
+    return pldb.trace(pl.pallas_call(reading, out_shape=SHAPE), jnp.ones((4, 8)))
+
+
+@pytest.mark.parametrize(("marker", "times"), [("looped", 3), ("around", 2)])
+def test_breakpoint_on_a_call_stops_at_an_operand_and_not_again_inside(
+    operands, marker, times
+):
+    inside = events(operands, within=line_of(marker))
+    assert len(inside) == 3 * times
+    assert inside[0] in events(operands, line=line_of(marker))
+    assert stops(pldb.Session(operands), line=line_of(marker)) == inside[::3]
 
 
 def test_over_skips_what_a_line_calls_and_out_leaves_it(session):

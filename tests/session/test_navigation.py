@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from session.wanderings import wanderings
 from trace_strategies import memory_traces, thread_traces
 
-from pallas_debug.session import navigation, search
+from pallas_debug.errors import BadOption
+from pallas_debug.session import Session, navigation, search
 from pallas_debug.session.navigation import COMMANDS, Focus
 from pallas_debug.trace import Kind, fold
 
@@ -205,3 +206,26 @@ def test_memory_after_the_last_write_has_the_written_value():
     cursor = navigation.last_write(trace, len(trace), x, (2,))
     assert fold.memory(trace, x, at=cursor).values[2] == 12
     assert fold.memory(trace, x, at=cursor - 1).values[2] == 0
+
+
+def test_numbers_that_are_none_are_refused_in_words():
+    b = TraceBuilder()
+    x, t = b.buffer("x", (4,)), b.thread()
+    for i in range(4):
+        t.write(x, [(i, 1)], np.full(1, i, np.float32))
+    session = Session(b.close())
+    with pytest.raises(BadOption, match="`event` got 'x'; accepted: an event: 0 … 3"):
+        session.jump("x")
+    with pytest.raises(BadOption, match="`event` got 1\\.5"):
+        session.jump(1.5)
+    with pytest.raises(BadOption, match="`count` got None"):
+        session.step(None)
+    for element in ("zz", None, [0.5], "1"):
+        with pytest.raises(BadOption, match="accepted: 1 indices into the shape"):
+            session.last_write("x", element)
+    assert session.cursor == 0
+    assert session.jump(np.int64(2)).cursor == 3
+    stop = session.jump(-1)
+    assert stop.cursor == 4
+    assert "event -1, counted from the end" in str(stop)
+    assert session.last_write("x", [np.int32(-3)]).cursor == 2

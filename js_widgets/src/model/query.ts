@@ -179,13 +179,16 @@ export function fileAndLine(value: Literal): [string, number] {
 export const isFile = (name: string, file: string) =>
   !name || name === file || name === fileName(file);
 
-function onLine(model: Model, value: Literal): Predicate {
+/** Whether a place is on a line, or goes over it. */
+export function goesOver(value: Literal): (loc: Loc | undefined) => boolean {
   const [file, number] = fileAndLine(value);
-  return byInstr(model, (k, i) => {
-    const { loc, locs } = model.kernels[k];
-    const one = locs[loc[i]];
-    return Boolean(one) && one.line <= number && number <= one.endLine && isFile(file, one.file);
-  });
+  return (one) =>
+    one !== undefined && one.line <= number && number <= one.endLine && isFile(file, one.file);
+}
+
+function onLine(model: Model, value: Literal): Predicate {
+  const test = goesOver(value);
+  return byInstr(model, (k, i) => test(model.kernels[k].locs[model.kernels[k].loc[i]]));
 }
 
 /** Whether a call stands on a line: the first of its own, the others have theirs. */

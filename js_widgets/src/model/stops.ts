@@ -1,11 +1,12 @@
 /**
  * Where a breakpoint stops: at the events that it matches, and on a line that calls something at
- * the first event of each call. The same rules as Python's `session/entries.py`.
+ * the first event of each execution of the line. The same rules as Python's `session/entries.py`.
  */
 
 import { hasSite } from "./calls";
 import { lowerBound } from "./groups";
-import { calledFrom, isOnLine, type Predicate, type Query } from "./query";
+import type { Literal } from "./literals";
+import { calledFrom, goesOver, isOnLine, type Predicate, type Query } from "./query";
 import type { Kernel } from "./tables";
 import { fileName } from "./text";
 import type { Model } from "./trace";
@@ -21,13 +22,15 @@ export function lineQuery(model: Model, source: number, line: number): string {
 
 export function stopping(model: Model, query: Query): Predicate {
   const line = query.conditions.find(([name]) => name === "line")?.[1] ?? null;
-  if (line === null) return query.matches;
-  const called = calledFrom(model, line);
-  const rest = query.besides("line");
+  if (line === null || !callsSomething(model, line)) return query.matches;
   const isOpener = isOnLine(line);
-  const opened = model.kernels.map((kernel) => openedBy(kernel, isOpener));
+  const sounding = soundingOf(model);
+  const parts = model.kernels.map((kernel, k) => partsOf(kernel, sounding[k], line));
+  const rest = query.besides("line");
   const { kept } = model;
-  const { thread } = model.events;
+  const { thread, instr } = model.events;
+  const partAt = (event: number) =>
+    parts[model.launches[model.launchOf(event)].kernel].get(instr[event]);
 
   /** Whether the line was come to once more since the thread's event before. */
   const anew = (event: number) => {
@@ -38,12 +41,10 @@ export function stopping(model: Model, query: Query): Predicate {
     return callers.slice(0, callers.length - same).some((row) => isOpener(locs[row]));
   };
   const goesOn = (before: number, event: number) => {
-    const launch = model.launchOf(event);
-    if (!called(before) || model.launchOf(before) !== launch || anew(event)) return false;
-    const rows = opened[model.launches[launch].kernel];
-    const [one, other] = [rows[model.scopeOf(before)], rows[model.scopeOf(event)]];
-    const beside = one.parent === other.parent && one.loc !== other.loc;
-    return one.scope === other.scope || beside;
+    const [one, other] = [partAt(before), partAt(event)];
+    if (!one || !other || one.part !== other.part || anew(event)) return false;
+    if (model.launchOf(before) !== model.launchOf(event)) return false;
+    return instr[event] > instr[before] || !(one.isOwn || other.isOwn);
   };
   const isFirst = (event: number) => {
     const events = model.eventsOfThread(thread[event]);
@@ -56,7 +57,61 @@ export function stopping(model: Model, query: Query): Predicate {
     }
     return true;
   };
-  return (event) => query.matches(event) || (called(event) && rest(event) && isFirst(event));
+  return (event) => partAt(event) !== undefined && rest(event) && isFirst(event);
+}
+
+function callsSomething(model: Model, line: Literal): boolean {
+  const called = calledFrom(model, line);
+  for (let event = 0; event < model.count; event++) if (called(event)) return true;
+  return false;
+}
+
+/** For each kernel the instructions that some event comes from. */
+function soundingOf(model: Model): readonly ReadonlySet<number>[] {
+  const found = model.kernels.map(() => new Set<number>());
+  const { instr } = model.events;
+  for (const launch of model.launches) {
+    const sounding = found[launch.kernel];
+    for (let e = launch.firstEvent; e < launch.lastEvent; e++) sounding.add(instr[e]);
+  }
+  return found;
+}
+
+/** What of a tape is one execution of a line; `isOwn`: in nothing that the line opens. */
+interface Part {
+  readonly part: number;
+  readonly isOwn: boolean;
+}
+
+/** For each instruction of a line, and of what it calls, its part. */
+function partsOf(
+  kernel: Kernel,
+  sounding: ReadonlySet<number>,
+  line: Literal,
+): ReadonlyMap<number, Part> {
+  const [opened, isOwnLine] = [openedBy(kernel, isOnLine(line)), goesOver(line)];
+  const found = new Map<number, Part>();
+  const latest = new Map<number, number>();
+  const seen = new Map<number, Map<string, number>>();
+  let count = 0;
+  for (let at = 0; at < kernel.ops.length; at++) {
+    const around = opened[kernel.scope[at]];
+    const isOwn = around === NOWHERE;
+    if (!sounding.has(at) || (isOwn && !isOwnLine(kernel.locs[kernel.loc[at]]))) continue;
+    const scope = isOwn ? -1 - at : around.scope;
+    const parent = isOwn ? kernel.scope[at] : around.parent;
+    const key = isOwn ? `${kernel.loc[at]} ${kernel.ops[at]}` : `${around.loc}`;
+    // What the line does a second time it does in another execution.
+    let part = latest.get(parent);
+    if (part === undefined || (seen.get(parent)?.get(key) ?? scope) !== scope) {
+      part = count++;
+      latest.set(parent, part);
+      seen.set(parent, new Map());
+    }
+    seen.get(parent)?.set(key, scope);
+    found.set(at, { part, isOwn });
+  }
+  return found;
 }
 
 interface Opened {

@@ -1,5 +1,6 @@
 import { render } from "preact";
 import { afterEach, describe, expect, it } from "vitest";
+import type { Finding } from "../../src/model/rows";
 import { factsOf, slices } from "../../src/panels/findings/facts";
 import { isRace, Race } from "../../src/panels/findings/race";
 import { type Page, pageOf } from "../app";
@@ -47,6 +48,25 @@ describe("findings", () => {
     expect(open()).toBe(0);
     expect(page.app.event).toBe(Math.min(...one.events));
     expect(page.text(".pd-open")).toContain(one.code);
+  });
+
+  it("are reached after those that they follow from at the same event", async () => {
+    page = await pageOf("past_the_end");
+    const findings = page.app.model.findings as Finding[];
+    const one = { ...findings[0], events: [findings[0].events[0]] };
+    findings.splice(0, findings.length, ...[2, -1, 1].map((cause) => ({ ...one, cause })));
+    const visited = async (key: string, shiftKey: boolean) => {
+      const seen: number[] = [];
+      for (let i = 0; i < 3; i++) {
+        await page!.press(key, { shiftKey });
+        seen.push(page!.app.viewState.findings.selected);
+      }
+      return seen;
+    };
+    page.app.moveTo(0);
+    expect(await visited("f", false)).toEqual([1, 2, 0]);
+    page.app.moveTo(page.app.model.count);
+    expect(await visited("F", true)).toEqual([0, 2, 1]);
   });
 
   it("let the source follow another thread that is looked at", async () => {

@@ -32,8 +32,9 @@ export function stepFinding(app: App, direction: Direction): void {
   const { selected: chosen, at } = selected(app).value;
   const event = findings[chosen]?.events.length === 0 ? count : app.event;
   // Nothing chosen here: on the way on, the current event's findings still count.
-  const number = at === app.cursor.value ? chosen : direction > 0 ? -1 : 0;
-  const from = [at === app.cursor.value ? event : app.event, number] as const;
+  const from: Stop = at === app.cursor.value ? [event, chosen] : [app.event, -1];
+  const order = ([a, i]: Stop, [b, j]: Stop) =>
+    a - b || causesOf(findings, i) - causesOf(findings, j) || i - j;
   const ahead = (one: Stop) => direction * order(one, from) > 0;
   const next = stops.filter(ahead).sort((a, b) => direction * order(a, b))[0];
   if (!next) app.notice.value = `No ${direction > 0 ? "later" : "earlier"} finding.`;
@@ -47,8 +48,12 @@ export function stepFinding(app: App, direction: Direction): void {
 
 type Stop = readonly [event: number, finding: number];
 
-function order([a, i]: Stop, [b, j]: Stop): number {
-  return a - b || i - j;
+/** How many findings a finding follows from, -1 for none: at one event the roots come first. */
+function causesOf(findings: readonly Finding[], number: number): number {
+  let count = -1;
+  for (let at = number; findings[at] && count < findings.length; at = findings[at].cause ?? -1)
+    count++;
+  return count;
 }
 
 export function showFinding(app: App, number: number, given?: number): void {

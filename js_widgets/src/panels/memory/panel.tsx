@@ -180,11 +180,12 @@ function ValueControls({ view }: { view: MemoryView }) {
         <select
           class="pd-select"
           aria-label="Range of the colors"
+          title="Colors span the values of all time, or those of now"
           hidden={sync}
           value={now.range}
           onChange={(event) => view.set({ range: event.currentTarget.value as "all" | "now" })}
         >
-          <option value="all">scale: all time</option>
+          <option value="all">scale: all</option>
           <option value="now">scale: now</option>
         </select>
       )}
