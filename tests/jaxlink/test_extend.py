@@ -13,7 +13,6 @@ import pallas_debug as pldb
 from pallas_debug import extend
 from pallas_debug.machine.rules import RULES
 
-
 mystery_p = Primitive("mystery")
 mystery_p.def_abstract_eval(lambda x: x)
 
