@@ -30,7 +30,8 @@ class Moment:
     Attributes:
       pc: Tape position: of the instruction, or the one that comes next.
       registers: Those needed shortly before it, at it, and after it, by number: what
-        a statement has just used is still there for whoever stops in it.
+        a statement has just used is still there for whoever stops in it. References to
+        what the thread was called with or allocated are there as long as it lives.
     """
 
     pc: int
