@@ -119,11 +119,7 @@ def _is_loop(kernel: ir.Kernel, scope: int) -> bool:
 
 
 def _around(kernel: ir.Kernel, scope: int) -> set[int]:
-    around, parent = set[int](), kernel.scopes[scope].parent
-    while parent >= 0:
-        around.add(parent)
-        parent = kernel.scopes[parent].parent
-    return around
+    return set(kernel.scopes_around(scope)[1:])
 
 
 def _goes_silently(tape: ir.Tape, top: int, jump: int) -> bool:

@@ -148,6 +148,14 @@ class Kernel:
                 found.setdefault((loc.file, loc.line), []).append(number)
         return found
 
+    def scopes_around(self, scope: int) -> tuple[int, ...]:
+        """A scope and those around it, innermost first; none for -1."""
+        found: list[int] = []
+        while scope >= 0:
+            found.append(scope)
+            scope = self.scopes[scope].parent
+        return tuple(found)
+
     def callers_of(self, instr: int) -> tuple[Loc, ...]:
         """Where the calls, loops and branches around an instruction stand.
 
@@ -168,14 +176,12 @@ class Kernel:
         found: list[Loc] = []
         known = [self.loc_of(instr), self.loc_of(-1)]
         scope = self.tape[instr].scope if 0 <= instr < len(self.tape) else -1
-        while scope >= 0:
-            entry = self.scopes[scope]
+        for entry in (self.scopes[number] for number in self.scopes_around(scope)):
             if entry.kind in CALLS and entry.loc >= 0:
                 site = self.locs[entry.loc]
                 if not any(one and one.is_at(site) for one in known):
                     found.append(site)
                     known[0] = site
-            scope = entry.parent
         return tuple(found)
 
     @cached_property

@@ -196,11 +196,7 @@ def result_names(kernel: Kernel) -> tuple[dict[int, str], dict[int, tuple[int, .
 
 def _path(kernel: Kernel, scope: int) -> list[int]:
     """The scopes around a scope, outermost first, itself last."""
-    path: list[int] = []
-    while scope >= 0:
-        path.insert(0, scope)
-        scope = kernel.scopes[scope].parent
-    return path
+    return [*reversed(kernel.scopes_around(scope))]
 
 
 def _heading(kernel: Kernel, scope: int) -> str:

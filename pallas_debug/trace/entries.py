@@ -82,8 +82,8 @@ def _kept(trace: Trace, launch: int, begin: int, end: int, steps: int) -> int:
     kernel = row.kernel
     if max(begin, end) >= len(kernel.tape):
         return -1
-    outer = _around(kernel, kernel.tape[begin].scope)
-    path = _around(kernel, kernel.tape[end].scope)
+    outer = kernel.scopes_around(kernel.tape[begin].scope)
+    path = kernel.scopes_around(kernel.tape[end].scope)
     loops = [s for s in path if s in outer and kernel.scopes[s].kind in LOOPS]
     if not loops:
         return -1
@@ -105,7 +105,9 @@ def _leads(
     loop: int,
 ) -> bool:
     """Whether so many steps within a loop, all silent, can lead from one to the other."""
-    inside = {s for s in range(loop, len(kernel.scopes)) if loop in _around(kernel, s)}
+    inside = {
+        s for s in range(loop, len(kernel.scopes)) if loop in kernel.scopes_around(s)
+    }
     at = {begin}
     for left in range(steps, 0, -1):
         follow = {n for pc in at for n in successors(kernel.tape, pc)}
@@ -130,13 +132,4 @@ def silent(trace: Trace, kernel: ir.Kernel) -> np.ndarray:
                 part = slice(row.first_event, row.last_event)
                 found[np.minimum(trace.columns.instr[part], len(kernel.tape))] = False
         trace.caches[key] = found
-    return found
-
-
-def _around(kernel: ir.Kernel, scope: int) -> list[int]:
-    """A scope and those around it, innermost first."""
-    found: list[int] = []
-    while scope >= 0:
-        found.append(scope)
-        scope = kernel.scopes[scope].parent
     return found

@@ -105,9 +105,6 @@ def routine(kernel: ir.Kernel, number: int) -> Iterator[ir.Instr]:
             return
 
 
-def scopes_of(kernel: ir.Kernel, number: int) -> Iterator[int]:
+def scopes_of(kernel: ir.Kernel, number: int) -> tuple[int, ...]:
     """The scopes around an instruction, innermost first."""
-    scope = kernel.tape[number].scope
-    while scope >= 0:
-        yield scope
-        scope = kernel.scopes[scope].parent
+    return kernel.scopes_around(kernel.tape[number].scope)
