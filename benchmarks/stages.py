@@ -6,7 +6,8 @@ import bisect
 import itertools
 import json
 from collections import Counter, defaultdict
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 MARK = "step"  # what the page marks the beginning of a step with
 PICTURES = ["devtools.timeline", "toplevel", "blink.user_timing", "__metadata"]
@@ -36,6 +37,8 @@ STAGES = {  # names of the browser's events by what they are called here
     "layerize": {"Layerize", "UpdateLayer"},
     "commit": {"Commit"},
 }
+PAGE = set().union(*STAGES.values())
+COLLECTOR = "GC"
 OTHERS = {  # threads beside the main one, by the beginning of their names
     "compositor": ("Compositor", "VizCompositor", "CrGpuMain"),
     "raster": ("ThreadPoolForegroundWorker", "CompositorTileWorker"),
@@ -69,25 +72,45 @@ def of(trace: bytes, steps: int) -> dict[str, float]:
     return {column: found[column] / 1e6 / steps for column in COLUMNS}
 
 
-def pictures(trace: bytes) -> list[list[float]]:
-    """For each step the seconds of work on the main thread before each picture."""
+class Picture(NamedTuple):
+    """Seconds of work on the main thread before a picture."""
+
+    work: float  # what it waits for
+    collecting: float  # garbage, in tasks of their own beside it
+
+
+def pictures(trace: bytes) -> list[list[Picture]]:
+    """The pictures of each step, and what comes after the last one.
+
+    While nothing else is to be done the browser collects garbage in many small tasks. A
+    picture waits for one of them at most: its work holds the longest one.
+    """
     events = json.loads(trace)["traceEvents"]
     marks = [e for e in events if e["name"] == MARK and "user_timing" in e["cat"]]
     main = marks[0]["pid"], marks[0]["tid"]
     found = _by_thread(events)[main]
     tasks = sorted((e for e in found if e["name"] == TASK), key=lambda e: e["ts"])
     starts = [e["ts"] for e in tasks]
-    drawn = {
-        bisect.bisect_right(starts, e["ts"]) - 1 for e in found if e["name"] == PICTURE
-    }
-    begins = sorted(bisect.bisect_right(starts, e["ts"]) - 1 for e in marks)
-    steps: list[list[float]] = []
+
+    def numbers(wanted: Iterable[dict[str, Any]]) -> list[int]:
+        return sorted({bisect.bisect_right(starts, e["ts"]) - 1 for e in wanted})
+
+    drawn = set(numbers(e for e in found if e["name"] == PICTURE))
+    pages = set(numbers(e for e in found if e["name"] in PAGE))
+    collectors = set(numbers(e for e in found if COLLECTOR in e["name"])) - pages
+    begins = numbers(marks)
+    steps: list[list[Picture]] = []
     for begin, end in itertools.pairwise([*begins, len(tasks)]):
-        steps.append([0.0])
+        steps.append([])
+        work: list[float] = []
+        collecting: list[float] = []
         for number in range(begin, end):
-            steps[-1][-1] += tasks[number].get("tdur", 0) / 1e6
-            if number in drawn:
-                steps[-1].append(0.0)
+            used = collecting if number in collectors else work
+            used.append(tasks[number].get("tdur", 0) / 1e6)
+            if number in drawn or number == end - 1:
+                longest = max(collecting, default=0)
+                steps[-1].append(Picture(sum(work) + longest, sum(collecting)))
+                work, collecting = [], []
     return steps
 
 

@@ -60,6 +60,9 @@ def brief(value: object) -> str:
     return text if len(text) <= 200 else f"an object of type {type(value).__name__}"
 
 
+MOST_LISTED = 40  # accepted words that a message has room for
+
+
 class PallasDebugError(Exception):
     """Base of all errors of pallas_debug.
 
@@ -183,13 +186,24 @@ class BadOption(PallasDebugError, ValueError):
     ) -> None:
         words = () if isinstance(accepted, str) else tuple(map(str, accepted))
         close = nearest(value, words)
+        named = f"one of {len(words)}, such as {or_list(words[:3])}"
         super().__init__(
             loc=loc,
             option=option,
             value=brief(value),
-            choices=accepted if isinstance(accepted, str) else or_list(words),
+            choices=accepted
+            if isinstance(accepted, str)
+            else (or_list(words) if len(words) <= MOST_LISTED else named),
             suggestion=or_list(close) if close else "",
         )
+
+
+class NoSuchEvent(PallasDebugError, IndexError):
+    """A trace has no such event. Data: `event`, `count`."""
+
+    code = "PD914"
+    what = "there is no event {event}: the trace has {count}"
+    hint = "a number from 0 (or from the end, -1), and for a prefix `trace[:n]`"
 
 
 class BadChoice(PallasDebugError, ValueError):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+from pallas_debug.accepted import whole
 from pallas_debug.errors import BadOption
 from pallas_debug.session.verbs import recorded
 
@@ -65,8 +66,7 @@ def trace(
     if not isinstance(executor, Executor):
         accepted = "a concurrent.futures.Executor: executors.processes(4)"
         raise BadOption(option="executor", value=executor, accepted=accepted)
-    if type(pieces) is not int or pieces < 1:
-        raise BadOption(option="pieces", value=pieces, accepted="a positive int")
+    pieces = whole("pieces", pieces, "a positive int", low=1)
     from pallas_debug.session.pieces import Cutter
 
     def launches(recorder: Any) -> Callable[..., Any]:

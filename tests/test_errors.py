@@ -21,6 +21,7 @@ EXAMPLES = [
     errors.Truncated(limit="max_events", value=100, loc=LOC),
     errors.CheckCrashed(name="PD101", error="KeyError: 3"),
     errors.BadOption(option="chip", value="h10", accepted=("h100", "b200", "v5e")),
+    errors.NoSuchEvent(event=99, count=26),
     errors.BadChoice(policy="mine", choice=9, enabled=(1, 2)),
     errors.UnknownEntry(noun="check", key="PD10", known=("PD101", "PD102")),
     errors.DuplicateEntry(noun="rule", key="lax.add", first="a.f", second="b.f"),
@@ -102,8 +103,17 @@ def test_bad_option_without_a_near_value_offers_nothing():
     )
 
 
+def test_bad_option_does_not_list_more_than_one_reads():
+    words = [f"word{n}" for n in range(99)]
+    text = errors.BadOption(option="select", value="?", accepted=words).render()
+    assert "one of 99, such as `word0`, `word1` or `word2`" in text
+    text = errors.BadOption(option="select", value="word98", accepted=words).render()
+    assert "try: `word98`" in text
+
+
 def test_errors_are_also_the_builtin_kind_that_fits():
     assert issubclass(errors.BadOption, ValueError)
+    assert issubclass(errors.NoSuchEvent, IndexError)
     assert issubclass(errors.UnknownEntry, KeyError)
     assert issubclass(errors.NotInstalled, ImportError)
 

@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = pathlib.Path(__file__).resolve().parent.parent / "pallas_debug"
 
-ANYWHERE = {"errors", "registry"}  # import nothing of ours but each other
+ANYWHERE = {"accepted", "errors", "registry"}  # import nothing of ours but each other
 PUBLIC = "public API"
 LAYERS = {
     "ir": set(),
@@ -27,6 +27,7 @@ DOOR = {"session", "views", "arguments", "tracebacks", PUBLIC}
 OURS = {
     **LAYERS,
     "session": LAYERS["session"] | {PUBLIC},  # for the version in a trace's meta
+    "accepted": set(),
     "errors": set(),
     "registry": set(),
     "tracebacks": set(),

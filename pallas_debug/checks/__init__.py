@@ -37,6 +37,7 @@ from pallas_debug.checks import truncated as truncated
 from pallas_debug.checks import unfenced_global_read as unfenced_global_read
 from pallas_debug.checks import unfenced_reuse as unfenced_reuse
 from pallas_debug.checks import uninitialized_read as uninitialized_read
+from pallas_debug.checks import union_misread as union_misread
 from pallas_debug.checks import unmet_device as unmet_device
 from pallas_debug.checks import unsupported_op as unsupported_op
 from pallas_debug.checks import use_after_free as use_after_free

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pallas_debug import ir
+from pallas_debug.accepted import whole
 from pallas_debug.checks import places
 from pallas_debug.trace import showing
 
@@ -157,7 +158,8 @@ class Report:
 
     def at(self, event: int) -> tuple[Finding, ...]:
         """The findings that point at an event, each after the one it follows from."""
-        here = [one for one in self.findings if event in one.events]
+        number = whole("event", event, "the number of an event")
+        here = [one for one in self.findings if number in one.events]
         return tuple(sorted(here, key=lambda one: len(one.causes)))
 
     def _of(self, severity: Severity) -> tuple[Finding, ...]:

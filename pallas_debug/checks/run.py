@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pallas_debug import errors, ir
+from pallas_debug.accepted import text
 from pallas_debug.checks import causes
 from pallas_debug.checks.check import CHECKS, Check
 from pallas_debug.checks.finding import Finding, Report, Severity
@@ -51,9 +52,12 @@ def run_checks(
 
 def _codes(words: str | Iterable[str], option: str) -> tuple[str, ...]:
     """The codes that words mean; an unknown word is refused with the nearest."""
+    accepted = 'codes or names of checks: ["PD101"]'
+    if not isinstance(words, Iterable) or getattr(words, "ndim", 1) != 1:
+        raise errors.BadOption(option=option, value=words, accepted=accepted)
     given = words.split(",") if isinstance(words, str) else tuple(words)
     codes: list[str] = []
-    for word in map(str.strip, given):
+    for word in (text(option, one, accepted).strip() for one in given):
         found = [
             c for c, one in CHECKS.items() if c.startswith(word) or one.name == word
         ]

@@ -13,6 +13,9 @@ detector raises here from 0.12 on. In practice the read has its value before the
 hears of it, and widely used libraries leave the fence out for that reason. So this is for
 your information; stores without the fence are PD203, and an error.
 
+The slots of `emit_pipeline_warp_specialized` are released by JAX, without the fence, and
+refilled by JAX. Nothing in the user's body is wrong then, and nothing is reported.
+
 ## Example
 
 ```python
@@ -37,6 +40,7 @@ from pallas_debug.checks import races_words
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.races import Fault
+from pallas_debug.trace.events import Event
 from pallas_debug.trace.trace import Trace
 
 
@@ -44,4 +48,13 @@ from pallas_debug.trace.trace import Trace
 def unfenced_reuse(trace: Trace) -> Iterator[Finding]:
     """One finding for each pair of lines and buffer."""
     for race in races_words.of_fault(trace, Fault.UNFENCED):
-        yield races_words.finding(trace, race)
+        if not _is_of_one_call(trace.events[race.first], trace.events[race.second]):
+            yield races_words.finding(trace, race)
+
+
+def _is_of_one_call(read: Event, copy: Event) -> bool:
+    """Whether what calls the user's body, and not the user, makes the copy.
+
+    Then the copy's line is that of the call in which the reading function runs.
+    """
+    return copy.loc is not None and copy.loc in read.callers

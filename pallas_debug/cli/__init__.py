@@ -22,6 +22,7 @@ from pallas_debug.cli import (
     output,
     portability,
     run,
+    script,
     style,
     version,
     view,
@@ -65,7 +66,7 @@ def parser() -> argparse.ArgumentParser:
         text = (module.__doc__ or "").partition("\n")[0]
         sub = commands.add_parser(name, help=text, description=text)
         module.add_arguments(sub)
-        sub.set_defaults(run=module.run)
+        sub.set_defaults(run=module.run, parser=sub)
     return top
 
 
@@ -85,6 +86,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `… | head`: the reader has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return codes.CLEAN
+    except SystemExit as stop:  # likewise, of an option after the target
+        return script.exit_code(stop)
     except (
         Exception,
         KeyboardInterrupt,

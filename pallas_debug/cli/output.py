@@ -92,14 +92,20 @@ def warn_of_ours(arguments: argparse.Namespace) -> None:
         )
 
 
-def refuse_words(arguments: argparse.Namespace) -> None:
-    """Refuses words after a target that takes none."""
-    if arguments.words:
-        raise errors.BadOption(
-            option=arguments.target,
-            value=" ".join(arguments.words),
-            accepted="nothing after it; options stand before it",
-        )
+def take_options(arguments: argparse.Namespace) -> None:
+    """Reads the options after a target that takes no words; refuses other words."""
+    words, target, parser = arguments.words, arguments.target, arguments.parser
+    if words and words[0].startswith("-"):
+        arguments.words = []
+        _, words = parser.parse_known_args([*words, "--", target], arguments)
+        if arguments.target != target:
+            words = [*words, arguments.target]
+    if not words:
+        return
+    accepted: Any = "nothing after it but options"
+    if words[0].startswith("-"):
+        accepted = [flag for one in parser._actions for flag in one.option_strings]
+    raise errors.BadOption(option=target, value=words[0], accepted=accepted)
 
 
 def script_output(arguments: argparse.Namespace) -> Any:

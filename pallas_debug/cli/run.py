@@ -114,7 +114,7 @@ def _reported(
             ending=ending,
             error=stopped[0] if stopped else None,
         )
-    elif ending.failed:
+    elif ending.failed and ending != script.STOPPED:  # then its error says why
         print(f"{ending}; no kernel was launched")
     for error in stopped:
         if not isinstance(error, KeyboardInterrupt):  # the ending has said it

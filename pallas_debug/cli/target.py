@@ -39,13 +39,13 @@ def run_or_load(
     text = arguments.target
     refuse_missing(text)
     if is_trace(text):
-        output.refuse_words(arguments)
+        output.take_options(arguments)
         return load(pallas_debug.load(text))
     path = script_path(text)
     if path is not None:
         output.warn_of_ours(arguments)
         return run(lambda: script.run(path, arguments.words))
-    output.refuse_words(arguments)
+    output.take_options(arguments)
     return with_function(arguments, lambda call: run(lambda: script.ending(call)))
 
 

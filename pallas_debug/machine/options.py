@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from pallas_debug.accepted import flag, is_whole, one_of, real, text, whole
+from pallas_debug.errors import BadOption
 
 GiB = 1 << 30
 
@@ -56,19 +60,28 @@ class Options:
     }
 
     def __post_init__(self) -> None:
-        from pallas_debug.errors import BadOption
         from pallas_debug.machine.schedules import SCHEDULES
 
-        for name, accepted in (*self.ACCEPTED.items(), ("policy", tuple(SCHEDULES))):
-            if getattr(self, name) not in accepted:
-                raise BadOption(
-                    option=name, value=getattr(self, name), accepted=accepted
-                )
+        for name, words in (*self.ACCEPTED.items(), ("policy", tuple(SCHEDULES))):
+            one_of(name, getattr(self, name), words)
+        plain: dict[str, Any] = {}
         for name in ("max_events", "max_value_bytes", "resident", "cores"):
             value = getattr(self, name)
-            unset = name == "cores" and value is None
-            if not unset and (type(value) is not int or value < 1):
+            if isinstance(value, bool):
                 raise BadOption(option=name, value=value, accepted="a positive int")
+            if name != "cores" or value is not None:
+                plain[name] = whole(name, value, "a positive int", low=1)
+        plain["seed"] = whole("seed", self.seed)
+        plain["exact"] = flag("exact", self.exact)
+        if self.chip is not None:
+            text("chip", self.chip, "a chip's name: h100, b200, tpu-v5e, …")
+        if self.max_seconds is not None:
+            words = "seconds, as a number"
+            plain["max_seconds"] = real("max_seconds", self.max_seconds, words, low=0)
+        if self.progress is not None and not callable(self.progress):
+            plain["progress"] = flag("progress", self.progress)
+        for name, value in plain.items():  # NumPy's numbers as Python's
+            object.__setattr__(self, name, value)
         if self.blocks is not None and not _are_points(self.blocks):
             accepted = "linear indices or coordinate tuples in a list"
             raise BadOption(option="blocks", value=self.blocks, accepted=accepted)
@@ -79,4 +92,4 @@ def _are_points(blocks: object) -> bool:
     if isinstance(blocks, str) or not isinstance(blocks, Sequence | set | frozenset):
         return False
     rows = [b if isinstance(b, tuple | list) else (b,) for b in blocks]
-    return all(hasattr(at, "__index__") for row in rows for at in row)
+    return all(is_whole(at) for row in rows for at in row)

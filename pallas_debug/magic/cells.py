@@ -9,6 +9,7 @@ which would break `await` where the shell already runs in an event loop.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable
@@ -21,6 +22,7 @@ OPENER = "pallas_debug_begin"
 
 _FIRST_LINE = re.compile(rf"%%{NAME}(?:\s+(?P<options>.*))?$")
 _FUTURE = re.compile(r"\s*from\s+__future__\s+import\b")
+_FLAG = re.compile(r"\s(--?[a-z][a-z-]*)(?![\w(.\[])")
 _WORD = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[^\s"'])+)""")
 
 
@@ -47,6 +49,28 @@ def split(line: str, parser: Any) -> tuple[str, str]:
         if takes_value.get(word) and (value := _WORD.match(line, position)):
             position = value.end()
     return line[:position], line[position:].strip()
+
+
+def options_behind(code: str, parser: Any) -> tuple[str, str] | None:
+    """The expression and the options after it, if that is what the code is.
+
+    `f(x) --jax` is Python, too: what is subtracted then has the name of an option.
+    """
+    known = {flag for action in parser._actions for flag in action.option_strings}
+    whole = _is_expression(code)
+    for found in _FLAG.finditer(code):
+        is_meant = found[1].startswith("--") or not whole
+        if is_meant and found[1] in known and _is_expression(code[: found.start()]):
+            return code[: found.start()], code[found.start() :].strip()
+    return None
+
+
+def _is_expression(code: str) -> bool:
+    try:
+        ast.parse(code.strip(), mode="eval")
+    except SyntaxError:
+        return False
+    return True
 
 
 def running_line(shell: Any) -> tuple[str, int]:

@@ -106,6 +106,11 @@ class PallasDebugMagics(Magics):
             raise UsageError(
                 f"nothing to run: %pallas_debug [options] expression {_HELP}"
             )
+        if behind := cells.options_behind(code, decorated.parser):
+            words = " ".join(filter(None, [options.strip(), behind[1], behind[0]]))
+            raise UsageError(
+                f"options stand before the expression: %{cells.NAME} {words}"
+            )
         return self._expression(self._compiled(code), parsed, local_ns)
 
     @no_var_expand
@@ -155,8 +160,8 @@ class PallasDebugMagics(Magics):
             tree = ast.parse(code, file, "eval")
         except SyntaxError:
             raise UsageError(
-                f"`{code}` is not an expression: options stand before it, and "
-                f"statements under %%{cells.NAME} {_HELP}"
+                f"`{code}` is not an expression: statements stand under "
+                f"%%{cells.NAME} {_HELP}"
             ) from None
         return compile(ast.increment_lineno(tree, line - 1), file, "eval")
 

@@ -29,7 +29,10 @@ WATCHED = {
     "change": ("write", "update"),
 }
 CONDITIONS = (*QUERIES, "finding")
-UNMET = "no event meets it; only lines with recorded events can stop"
+UNMET = (
+    "no event meets it; only lines with recorded events can stop, "
+    "and JAX drops code whose result nobody uses"
+)
 SOME, MOST = 64, 4096  # candidates that are looked at together
 
 
@@ -108,9 +111,9 @@ def evidence(report: Any, code: Any = True) -> np.ndarray:
     """Sorted events that findings point at: all, or those of a code or a name."""
     findings = report.findings if report is not None else ()
     if code is not True:
-        known = {word for one in findings for word in (one.code, one.name)}
-        if code not in known:
-            accepted = (*sorted(known), True) if known else "none: nothing was found"
+        known = sorted({word for one in findings for word in (one.code, one.name)})
+        if not isinstance(code, str) or code not in known:
+            accepted = (*known, True) if known else "none: nothing was found"
             raise errors.BadOption(option="finding", value=code, accepted=accepted)
         findings = [one for one in findings if code in (one.code, one.name)]
     return np.array(sorted({e for one in findings for e in one.events}), np.int64)

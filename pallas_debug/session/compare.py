@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.accepted import real
 from pallas_debug.errors import BadOption
 from pallas_debug.machine.options import Options
 from pallas_debug.session.agreement import disagreement, largest
@@ -153,12 +154,9 @@ def compare(
     Example:
       >>> print(pldb.compare(my_matmul, lambda a, b: a @ b, a, b))
     """
-    if tolerance is not None and not tolerance >= 0:
-        raise BadOption(
-            option="tolerance",
-            value=tolerance,
-            accepted="a number that is not negative",
-        )
+    if tolerance is not None:
+        words = "a number that is not negative"
+        tolerance = real("tolerance", tolerance, words, low=0)
     recorded = record(kernel, *args, options=options, **kwargs)
     expected = reference(*args, **kwargs) if callable(reference) else reference
     ends = [launch.outcome for launch in recorded.launches]

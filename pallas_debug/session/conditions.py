@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import text
 from pallas_debug.session.replay import Moment, Replay
 from pallas_debug.session.variables import contents, known_names, placed, visible
 from pallas_debug.trace import Trace
@@ -40,16 +41,20 @@ class Expression:
     names: frozenset[str]
 
 
-@lru_cache(maxsize=64)
-def expression(text: str) -> Expression:
+def expression(written: Any, option: str = "when") -> Expression:
     """Compiles an expression; refused if it is none."""
+    return _compiled(text(option, written, ACCEPTED), option)
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str, option: str) -> Expression:
     try:
         tree = ast.parse(text.strip(), mode="eval")
         code = compile(tree, "<when>", "eval")
     except (SyntaxError, ValueError, RecursionError) as error:
         said = getattr(error, "msg", str(error))
         raise errors.BadOption(
-            option="when", value=text, accepted=f"{ACCEPTED} ({said})"
+            option=option, value=text, accepted=f"{ACCEPTED} ({said})"
         ) from None
     loaded = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound = {node.id for node in loaded if isinstance(node.ctx, ast.Store)}

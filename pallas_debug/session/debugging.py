@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pallas_debug.machine.options import Options
+from pallas_debug.session.known import options_of
 from pallas_debug.session.session import Session
 from pallas_debug.session.verbs import trace as record
 from pallas_debug.trace.trace import Trace
@@ -41,5 +42,5 @@ def debug(
     """
     if isinstance(subject, Trace):
         return Session(subject, options=options)
-    options = options or Options()
+    options = options_of(options)
     return Session(record(subject, *args, options=options, **kwargs), options=options)

@@ -76,6 +76,7 @@ class Edit:
       register, thread: Which register, of which thread; -1 for memory.
       buffer, box: Which part of which buffer.
       value: A NumPy array or scalar.
+      name: What the user calls the buffer.
     """
 
     register: int = -1
@@ -83,6 +84,7 @@ class Edit:
     buffer: int = -1
     box: boxes.Box = ()
     value: Any = None
+    name: str = ""
 
 
 def alone(trace: Trace, replay: Replay, launch: int) -> Timeline:
@@ -184,7 +186,10 @@ def apply(run: Run, edit: Edit) -> None:
     if edit.register >= 0:
         state.threads[edit.thread].registers[edit.register] = edit.value
         return
-    memory = state.memory[edit.buffer]
+    memory = state.memory.get(edit.buffer)
+    if memory is None:
+        accepted = "a buffer that is alive there"
+        raise errors.BadOption(option="name", value=edit.name, accepted=accepted)
     extents = boxes.extents(edit.box, memory.data.shape) or ()
     part = tuple(slice(start, stop) for start, stop in extents)
     memory.own()

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import is_whole, of_type, whole
+from pallas_debug.checks import Report
 from pallas_debug.session import navigation
 from pallas_debug.session.navigation import Focus
 from pallas_debug.trace import Trace, fold
+
+A_TRACE = "a trace (from a file: load(path))"
+
+
+def report_of(report: Any) -> Any:
+    """A report, or None; anything else is refused."""
+    if report is None:
+        return None
+    return of_type("report", report, Report, "a report: pldb.check(trace)")
+
+
+def _point(block: Any) -> int | tuple[int, ...]:
+    """A block as a linear number or coordinates."""
+    words = "a linear number, or coordinates such as (0, 1)"
+    if is_whole(block) or not isinstance(block, Iterable):
+        return whole("block", block, words)
+    if getattr(block, "ndim", 1) == 0 or isinstance(block, str):
+        raise errors.BadOption(option="block", value=block, accepted=words)
+    return tuple(whole("block", i, words) for i in block)
 
 
 class Focusing:
@@ -27,8 +48,8 @@ class Focusing:
     """
 
     def __init__(self, trace: Trace, report: Any = None) -> None:
-        self.trace = trace
-        self.report: Any = report
+        self.trace = of_type("trace", trace, Trace, A_TRACE)
+        self.report: Any = report_of(report)
         self.cursor = 0
         self.looking_at = Focus()
         self.previous = 0
@@ -66,11 +87,12 @@ class Focusing:
         """Sets thread, block and launch to the first that is meant."""
         rows = self.trace.thread_rows
         if thread is not None:
-            events = self.trace.events.where(thread=thread)  # refuses what is unknown
-            number = getattr(thread, "number", thread)
-            if isinstance(number, str):
+            if isinstance(thread, str):
+                events = self.trace.events.where(thread=thread)
                 number = int(self.trace.columns.thread[events[0]]) if len(events) else 0
-            number, at = int(number), rows[int(number)].block
+            else:
+                number = self._thread(thread)
+            at = rows[number].block
         else:
             number, at = self._at(device, block)
         self.looking_at = replace(
@@ -80,10 +102,10 @@ class Focusing:
     def _at(self, device: int | None, block: Any) -> tuple[int, int]:
         """A thread of a device or a block, and the block; this launch's if it has one."""
         rows, here = self.trace.thread_rows, max(self.looking_at.launch, 0)
+        point = None if block is None else _point(block)
+        device = None if device is None else whole("device", device)
         for launch in sorted(self.trace.launches, key=lambda la: la.number != here):
-            linear = block
-            if block is not None and not isinstance(block, int | np.integer):
-                linear = launch.linear(tuple(block))
+            linear = launch.linear(point) if isinstance(point, tuple) else point
             mine = [
                 i
                 for i, row in enumerate(rows)
@@ -131,6 +153,21 @@ class Focusing:
         if len(found) > 1 and all(self._is_alive(i) for i in found):
             found = [i for i in found if i == focus.buffer] or found
         return fold.buffer_number(self.trace, found[0] if found else number)
+
+    def _moment(self, at: Any, option: str = "at") -> int:
+        """A cursor: this one, or the one that an argument says."""
+        words = f"a number of events: 0 … {len(self.trace)}"
+        given = self.cursor if at is None else at
+        return whole(option, given, words, low=0, high=len(self.trace))
+
+    def _thread(self, thread: Any) -> int:
+        """A thread's row: the focused one's, or the one that an argument says."""
+        if thread is None:
+            return self.looking_at.thread
+        last = len(self.trace.thread_rows) - 1
+        words = f"a thread's number: 0 … {last}"
+        number = getattr(thread, "number", thread)
+        return whole("thread", number, words, low=0, high=last)
 
     def _is_alive(self, buffer: int) -> bool:
         entry = self.trace.buffers[buffer]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from pallas_debug import errors, machine
+from pallas_debug.accepted import whole
 from pallas_debug.machine.options import Options
 from pallas_debug.session.replay import Replay
 from pallas_debug.trace import Trace, close
@@ -55,8 +56,8 @@ def grown(
 
     if not is_cut(trace):
         refuse(trace)
-    if events is not None and (type(events) is not int or events < 1):
-        raise errors.BadOption(option="events", value=events, accepted="a positive int")
+    if events is not None:
+        events = whole("events", events, "a positive int", low=1)
     last = trace.launches[-1]
     if replay.is_diverted(last.number) or "diversion" in trace.meta:
         accepted = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pallas_debug.accepted import keywords
 from pallas_debug.session.requests import Requests
 from pallas_debug.session.session import Session
 
@@ -12,6 +13,7 @@ def connected(session: Session, **options: Any) -> Any:
     """A viewer over a session: each follows the other's moves."""
     from pallas_debug import views
 
+    keywords("widget", options, ("title", "values_bytes"))
     host = Requests(session, **options)
     viewer = views.viewer(
         session.trace, session.judged(), host=host, state=view_state(session)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import flag, whole
 from pallas_debug.machine.options import Options
 from pallas_debug.session import conditions, display, navigation, origin
 from pallas_debug.session.held import held
@@ -32,8 +33,7 @@ class Looking(Stopping):
 
     def variables(self, thread: int | None = None, at: int | None = None) -> Variables:
         """Variables of a thread at a cursor; marked where they have just changed."""
-        at = self.cursor if at is None else at
-        number = self.looking_at.thread if thread is None else thread
+        at, number = self._moment(at), self._thread(thread)
         now = self._variables(number, at)
         if at != self.cursor or not self.previous > 0:
             return now
@@ -62,8 +62,8 @@ class Looking(Stopping):
         self, expression: str, *, thread: int | None = None, at: int | None = None
     ) -> Any:
         """The value of a Python expression over the variables here."""
-        one = conditions.expression(expression)
-        at = self.cursor if at is None else at
+        one = conditions.expression(expression, "expression")
+        at, thread = self._moment(at), self._thread(thread)
         if not at:
             accepted = "it after the first step"
             raise errors.BadOption(
@@ -76,8 +76,8 @@ class Looking(Stopping):
 
     def memory(self, buffer: Any, at: int | None = None) -> fold.Memory:
         """Contents of a buffer at the cursor: values, and which of them are set."""
-        at = self.cursor if at is None else at
-        found = held(self.trace, self.replaying, self._buffer(buffer), at)
+        number = self._buffer(buffer)
+        found = held(self.trace, self.replaying, number, self._moment(at))
         return fold.Memory(found.values, found.initialized)
 
     def contents(self, buffer: Any, part: Any = None) -> str:
@@ -88,6 +88,7 @@ class Looking(Stopping):
 
     def source(self, around: int = display.AROUND) -> str:
         """The source around the current line."""
+        around = whole("around", around, "a number of lines", low=0)
         event = self.cursor - 1
         loc = self.trace[event].loc if event >= 0 else None
         if loc is None and self.looking_at.launch >= 0:
@@ -98,14 +99,13 @@ class Looking(Stopping):
         self, thread: int | None = None, *, all: bool = False
     ) -> display.Stack | display.Stacks:
         """The stack of the focused thread by scopes and source lines, or of all."""
-        if all:
+        if flag("all", all):
             events = display.last_events(self.trace, self.cursor)
             known = np.flatnonzero(events >= 0).tolist()
             return display.Stacks(
                 display.stack(self.trace, self.cursor, t) for t in known
             )
-        number = self.looking_at.thread if thread is None else int(thread)
-        return display.stack(self.trace, self.cursor, number)
+        return display.stack(self.trace, self.cursor, self._thread(thread))
 
     def origin(
         self, what: Any = None, element: Sequence[int] | int | None = None
@@ -126,5 +126,9 @@ class Looking(Stopping):
             return origin.of_variable(
                 self.trace, self.replaying, self.cursor, number, what
             )
-        event = self.cursor - 1 if what is None else int(getattr(what, "seq", what))
+        event = self.cursor - 1
+        if what is not None:
+            words = f"an event: 0 … {len(self.trace) - 1}, or a variable's name"
+            seq, last = getattr(what, "seq", what), len(self.trace) - 1
+            event = whole("what", seq, words, low=0, high=last)
         return origin.of_event(self.trace, self.replaying, event)

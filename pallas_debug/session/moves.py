@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from pallas_debug import errors
+from pallas_debug.accepted import is_whole, whole
 from pallas_debug.session import navigation
 from pallas_debug.session.breakpoints import evidence
 from pallas_debug.session.focusing import Focusing
@@ -34,14 +32,6 @@ WHAT = {
 }
 
 
-def _whole(option: str, value: Any, accepted: str = "a whole number") -> int:
-    """An integer of whatever type; anything else is refused."""
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise errors.BadOption(option=option, value=value, accepted=accepted) from None
-
-
 class Moves(Focusing):
     """The part of a session that moves."""
 
@@ -49,11 +39,11 @@ class Moves(Focusing):
 
     def step(self, count: int = 1) -> Stop:
         """The next event, of whatever thread; or `count` events further."""
-        return self._by(_whole("count", count), "step")
+        return self._by(whole("count", count), "step")
 
     def back(self, count: int = 1) -> Stop:
         """One event back; or `count`."""
-        return self._by(-_whole("count", count), "back")
+        return self._by(-whole("count", count), "back")
 
     def next_thread(self) -> Stop:
         """The next event of the focused thread."""
@@ -114,9 +104,8 @@ class Moves(Focusing):
     def jump(self, event: int) -> Stop:
         """To an event, by its number; negative numbers count from the end."""
         accepted = f"an event: 0 … {len(self.trace) - 1}"
-        number = _whole("event", event, accepted)
-        if not -len(self.trace) <= number < len(self.trace):
-            raise errors.BadOption(option="event", value=event, accepted=accepted)
+        count = len(self.trace)
+        number = whole("event", event, accepted, low=-count, high=count - 1)
         why = f"event {number}, counted from the end" if number < 0 else ""
         return self._go(number % len(self.trace) + 1, why)
 
@@ -146,10 +135,11 @@ class Moves(Focusing):
         """A buffer's row, and the place of one of its elements."""
         number = self._buffer(buffer)
         shape = self.trace.buffer_rows[number].shape
-        at = (element,) if isinstance(element, int | np.integer) else element
+        at: Any = (element,) if is_whole(element) else element
         fits = isinstance(at, Iterable) and not isinstance(at, str)
+        fits = fits and getattr(at, "ndim", 1) > 0
         accepted = f"{len(shape)} indices into the shape {shape}"
-        indices = [_whole("element", i, accepted) for i in at] if fits else []
+        indices = [whole("element", i, accepted) for i in at] if fits else []
         place = tuple(i + n * (i < 0) for i, n in zip(indices, shape, strict=False))
         inside = all(0 <= i < n for i, n in zip(place, shape, strict=False))
         if not fits or len(indices) != len(shape) or not inside:
@@ -158,6 +148,7 @@ class Moves(Focusing):
 
     def follow(self, cursor: int, viewer: Callable[[], None] | None = None) -> None:
         """To a cursor that a viewer has moved to; tells other viewers, if it is known."""
+        cursor = self._moment(cursor, "cursor")
         if cursor != self.cursor:
             others = [one for one in self.listeners if viewer and one is not viewer]
             told, self.listeners = self.listeners, others

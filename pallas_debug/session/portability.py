@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.accepted import one_of, real
 from pallas_debug.machine.options import Options
 from pallas_debug.session import foreseen, plain_words
 from pallas_debug.session.agreement import disagreement, largest, rounding
+from pallas_debug.session.known import options_of
 
 if TYPE_CHECKING:
     from pallas_debug.checks import Finding
@@ -69,7 +71,8 @@ class Portability:
 
     def __getitem__(self, target: str) -> Row:
         """The row of a target by name."""
-        return {row.target: row for row in self.rows}[target]
+        rows = {row.target: row for row in self.rows}
+        return rows[one_of("target", target, rows)]
 
     def __str__(self) -> str:
         from pallas_debug.views import portability
@@ -114,7 +117,8 @@ def portability(
     from pallas_debug.jaxlink import targets
     from pallas_debug.session.verbs import trace
 
-    options = options or Options()
+    options = options_of(options)
+    timeout = real("timeout", timeout, "seconds", low=0)
     recorded = trace(fn, *args, options=options, **kwargs)
     findings = foreseen.refusals(recorded)
     outputs = _flat(recorded.outputs)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import whole
 from pallas_debug.session.breakpoints import Breakpoint
 from pallas_debug.session.continuing import Continuing
 from pallas_debug.session.diversion import Diversion
@@ -169,7 +170,7 @@ class Requests:
         if here != at:
             before = self._asked.setdefault(run, (0, 0))[1]
             self._asked[run] = (before, at)
-        found = session.variables(thread, at)
+        found = session.variables(thread, at) if thread >= 0 else Variables({})
         if before:
             found = found.marked(session.variables(thread, before))
         return {"variables": _listed(found)}
@@ -259,10 +260,7 @@ class Requests:
 def _cursor(arguments: Arguments, trace: Any) -> int:
     """The cursor that a request is about."""
     at = arguments.get("at", arguments.get("cursor", len(trace)))
-    if type(at) is not int or not 0 <= at <= len(trace):
-        accepted = f"a cursor: 0 … {len(trace)}"
-        raise errors.BadOption(option="at", value=at, accepted=accepted)
-    return at
+    return whole("at", at, f"a cursor: 0 … {len(trace)}", low=0, high=len(trace))
 
 
 def _number(value: Any) -> Any:

@@ -15,6 +15,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import whole
+from pallas_debug.checks import Finding
 from pallas_debug.machine.options import Options
 from pallas_debug.session import attaching, display, diversion, witness
 from pallas_debug.session.diversion import Diversion, Edit
@@ -77,15 +79,14 @@ class Session(Looking):
           part: The part, if the name does not say it.
           thread: Whose variable; the focused thread's by default.
         """
-        at = self.cursor if at is None else at
-        if not 0 < at <= len(self.trace):
-            accepted = f"1 … {len(self.trace)}: after an event"
-            raise errors.BadOption(option="at", value=at, accepted=accepted)
+        words, count = f"1 … {len(self.trace)}: after an event", len(self.trace)
+        at = whole("at", self.cursor if at is None else at, words, low=1, high=count)
         launch = int(self.trace.columns.launch[at - 1])
         if thread is None:
             mine = self.looking_at.launch == launch
             own = int(self.trace.columns.thread[at - 1])
             thread = self.looking_at.thread if mine else own
+        thread = self._thread(thread)
         edit, what = self._edit(name, part, value, at, thread)
         step = self.replaying.steps(at - 1)[1]
         shown = np.array2string(np.asarray(value), threshold=4, edgeitems=1)
@@ -96,9 +97,8 @@ class Session(Looking):
     def interleave(self, seed: int) -> Diversion:
         """Another run, in which threads take turns at random, the same for a seed."""
         launch = max(self.looking_at.launch, 0)
-        chosen = replace(
-            self.replaying.options(launch), policy="random", seed=int(seed)
-        )
+        seed = whole("seed", seed)
+        chosen = replace(self.replaying.options(launch), policy="random", seed=seed)
         made = diversion.scheduled(self.trace, self.replaying, launch, options=chosen)
         return self._run(f"seed {seed}", launch, made)
 
@@ -108,8 +108,11 @@ class Session(Looking):
         It is the one that the finding carries, else the shortest that was found: many
         interleavings are tried, and the first whose result differs is shrunk.
         """
-        if isinstance(finding, int):
-            finding = self.judged().findings[finding]
+        if not isinstance(finding, Finding):
+            known = self.judged().findings
+            words = f"a finding, or its number below {len(known)}"
+            high = len(known) - 1
+            finding = known[whole("finding", finding, words, low=0, high=high)]
         launch = max(finding.launch, 0)
         schedule = finding.details.get("schedule")
         if schedule is None:
@@ -124,13 +127,10 @@ class Session(Looking):
 
     def open(self, run: int | Diversion) -> Session:
         """A session over another run, at the place where it begins to differ."""
-        if isinstance(run, int):
-            if not 1 <= run <= len(self.runs):
-                accepted = (
-                    f"1 … {len(self.runs)}" if self.runs else "none: no other run"
-                )
-                raise errors.BadOption(option="run", value=run, accepted=accepted)
-            run = self.runs[run - 1]
+        if not isinstance(run, Diversion):
+            count = len(self.runs)
+            words = f"1 … {count}" if count else "none: no other run"
+            run = self.runs[whole("run", run, words, low=1, high=count) - 1]
         made = Session(run.trace, options=run.timeline.options)
         made.replaying.use(0, run.timeline)
         made._go(run.cursor)
@@ -194,7 +194,7 @@ class Session(Looking):
         unset = np.zeros(row.shape, fold.memory(self.trace, number).values.dtype)
         part = diversion.part_of(unset, box, row.name)
         fitting = diversion.value_like(value, part, row.name)
-        return Edit(buffer=number, box=box, value=fitting, thread=thread)
+        return Edit(buffer=number, box=box, value=fitting, thread=thread, name=row.name)
 
     # -- showing -------------------------------------------------------------
 

@@ -9,9 +9,13 @@ import os
 from pathlib import Path
 from typing import Any
 
+from pallas_debug.accepted import file_path, keywords
 from pallas_debug.checks import Report, run_checks
 from pallas_debug.checks.check import CHECKS
+from pallas_debug.session.focusing import report_of
 from pallas_debug.trace import Trace, showing
+
+PAGE_OPTIONS = ("state", "title", "values_bytes", "address")
 
 
 def judged(trace: Trace) -> Report:
@@ -62,10 +66,13 @@ def trace_page(
     """The viewer as a page: its text, or written to a file."""
     from pallas_debug import views
 
-    text = views.page(trace, options.pop("report", None) or judged(trace), **options)
-    if path is None:
+    keywords("to_html", options, ("report", *PAGE_OPTIONS))
+    name = None if path is None else file_path(path)
+    report = report_of(options.pop("report", None)) or judged(trace)
+    text = views.page(trace, report, **options)
+    if name is None:
         return text
-    Path(path).write_text(text, encoding="utf-8")
+    Path(name).write_text(text, encoding="utf-8")
     return None
 
 
@@ -74,5 +81,6 @@ def trace_viewer(trace: Trace, **options: Any) -> Any:
     """The viewer as a notebook widget, with a session behind it."""
     from pallas_debug.session.session import Session
 
-    report = options.pop("report", None) or judged(trace)
+    keywords("viewer", options, ("report", "title", "values_bytes"))
+    report = report_of(options.pop("report", None)) or judged(trace)
     return Session(trace, report).widget(**options)

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import flag, is_whole, of_type, one_of
+from pallas_debug.accepted import text as words
 from pallas_debug.machine.options import Options
 from pallas_debug.session import breakpoints, conditions, entries, growing
 from pallas_debug.session.breakpoints import WATCHED, Breakpoint, conditions_of
+from pallas_debug.session.known import options_of
 from pallas_debug.session.moves import NOTHING, Moves
 from pallas_debug.session.replay import Replay
 from pallas_debug.session.stops import Stop
@@ -30,6 +33,7 @@ class Stopping(Moves):
         self, trace: Trace, report: Any = None, *, options: Options | None = None
     ) -> None:
         super().__init__(trace, report)
+        options = None if options is None else options_of(options)
         self.breakpoints: list[Breakpoint] = []
         self.replaying = Replay(trace, options)
         self._set = 0
@@ -72,6 +76,7 @@ class Stopping(Moves):
           where: Conditions on the event, e.g. `line=41, block=(0, 0), nan=True`.
         """
         where = {**conditions_of(text), **where}
+        when = words("when", when, conditions.ACCEPTED)
         if not where and not when.strip():
             accepted = "a condition, such as `line=41`, or `when`"
             raise errors.BadOption(
@@ -82,8 +87,8 @@ class Stopping(Moves):
                 id=0,
                 where=wording.text_of(where),
                 when=when,
-                label=label,
-                enabled=enabled,
+                label=words("label", label),
+                enabled=flag("enabled", enabled),
             )
         )
 
@@ -105,8 +110,9 @@ class Stopping(Moves):
           when: As for `break_at`.
           label: As for `break_at`.
         """
-        if on not in WATCHED:
-            raise errors.BadOption(option="on", value=on, accepted=tuple(WATCHED))
+        on = one_of("on", on, WATCHED)
+        when = words("when", when, conditions.ACCEPTED)
+        label = words("label", label)
         where: dict[str, Any] = {"kind": WATCHED[on]}
         where["buffer"] = getattr(buffer, "number", buffer)
         if region is not None:
@@ -127,15 +133,16 @@ class Stopping(Moves):
         if shapes and not any(
             part is not None and all(low < high for low, high in part) for part in parts
         ):
-            words = errors.or_list(tuple(map(str, dict.fromkeys(shapes))))
+            seen = errors.or_list(tuple(map(str, dict.fromkeys(shapes))))
             raise errors.BadOption(
                 option="region",
                 value=boxes.text_of(box),
-                accepted=f"indices or slices inside the shape {words}",
+                accepted=f"indices or slices inside the shape {seen}",
             )
 
     def add(self, one: Breakpoint) -> Breakpoint:
         """Adds a breakpoint; what it asks for is checked now."""
+        one = of_type("breakpoint", one, Breakpoint, "a Breakpoint; or use break_at")
         is_met = len(self._stops_of(one)) > 0
         if one.when:
             conditions.refuse_unknown(self.trace, conditions.expression(one.when))
@@ -163,7 +170,7 @@ class Stopping(Moves):
     ) -> None:
         number = getattr(wanted, "id", wanted)
         known = [one.id for one in self.breakpoints]
-        if number is not None and number not in known:
+        if number is not None and not (is_whole(number) and int(number) in known):
             accepted = known or "none: there is no breakpoint"
             raise errors.BadOption(option="breakpoint", value=number, accepted=accepted)
         made = [

@@ -12,6 +12,7 @@ import numpy as np
 
 from pallas_debug.errors import BadOption, NoLaunch
 from pallas_debug.machine.options import Options
+from pallas_debug.session.known import options_of
 from pallas_debug.session.recorder import Recorder
 from pallas_debug.trace import file
 from pallas_debug.trace.trace import Trace
@@ -65,7 +66,7 @@ def recorded(
             value=fn,
             accepted="a function, with its arguments after it: trace(f, x)",
         )
-    options = _options(options)
+    options = options_of(options)
     from pallas_debug.jaxlink.capture import run_captured
     from pallas_debug.jaxlink.pretend import pretend
     from pallas_debug.jaxlink.recording import announced
@@ -122,6 +123,7 @@ def check(
     from pallas_debug.checks import run_checks
     from pallas_debug.session.arithmetic import observe
 
+    options = options_of(options)
     if not isinstance(subject, Trace):
         if not callable(subject):
             raise BadOption(
@@ -133,19 +135,6 @@ def check(
         subject = trace(subject, *args, options=options, **kwargs)
     observe(subject, options)
     return run_checks(subject, select=select, ignore=ignore)
-
-
-def _options(given: Any) -> Options:
-    """The options that were given, or the defaults."""
-    if given is None:
-        return Options()
-    if not isinstance(given, Options):
-        raise BadOption(
-            option="options",
-            value=given,
-            accepted='an Options object: Options(chip="h100")',
-        )
-    return given
 
 
 class Recording:
@@ -201,7 +190,7 @@ def recording(options: Options | None = None) -> Iterator[Recording]:
       ...     y = my_jitted_function(x)
       >>> rec.trace.launches
     """
-    options = _options(options)
+    options = options_of(options)
     recorder = Recorder(options)
     from pallas_debug.jaxlink.meetings import OnMesh
     from pallas_debug.jaxlink.pretend import pretend

@@ -5,13 +5,15 @@ Exact for strided boxes, masks and sets of elements; nothing outside the buffer 
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import is_whole
 from pallas_debug.trace.schema import RegionKind
 
 if TYPE_CHECKING:
@@ -28,16 +30,19 @@ def box_of(value: Any) -> Box:
     """A box from its text, an int, a slice, or several of these."""
     if isinstance(value, str):
         return _parsed(value)
-    dims = (value,) if _is_dimension(value) else value
-    if not isinstance(dims, Iterable) or not all(map(_is_dimension, dims := [*dims])):
+    try:
+        dims = [value] if _is_dimension(value) else [*value]
+    except TypeError:  # nothing to go through
+        raise _refused(value) from None
+    if not all(map(_is_dimension, dims)):
         raise _refused(value)
-    return tuple(d if isinstance(d, slice) else int(d) for d in dims)
+    return tuple(d if isinstance(d, slice) else operator.index(d) for d in dims)
 
 
 def _is_dimension(value: Any) -> bool:
     if isinstance(value, slice):
         return value.step in (None, 1)
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return is_whole(value) and not isinstance(value, bool)
 
 
 def _parsed(text: str) -> Box:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pallas_debug import ir
+from pallas_debug import errors, ir
 from pallas_debug.trace import query, tables
 from pallas_debug.trace.regions import Region
 from pallas_debug.trace.schema import Kind, text_of
@@ -43,9 +44,13 @@ class Events:
 
     def __getitem__(self, seq: int) -> Event:
         count = len(self)
-        if not -count <= seq < count:
-            raise IndexError(f"event {seq} of {count}")
-        return Event(trace=self._trace, seq=int(seq) % count)
+        try:
+            number = operator.index(seq)
+        except TypeError:
+            number = count  # none
+        if not -count <= number < count:
+            raise errors.NoSuchEvent(event=errors.brief(seq), count=f"{count:,}")
+        return Event(trace=self._trace, seq=number % count)
 
     def __iter__(self) -> Iterator[Event]:
         return (self[seq] for seq in range(len(self)))

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import file_path, flag
 from pallas_debug.trace import kernels, schema
 from pallas_debug.trace.columns import Columns, launch_column
 from pallas_debug.trace.container import Packer, Unpacker, count_of, decompress
@@ -36,7 +37,8 @@ LEFT_OUT = -1  # in the place of a dtype: the file does not carry the value
 
 def save(trace: Trace, path: PATHS, *, compress: bool = False) -> None:
     """Writes a trace to a file."""
-    Path(path).write_bytes(dumps(trace, compress=compress))
+    name, compress = file_path(path), flag("compress", compress)
+    Path(name).write_bytes(dumps(trace, compress=compress))
 
 
 def load(path: PATHS) -> Trace:
@@ -45,7 +47,8 @@ def load(path: PATHS) -> Trace:
     Raises:
       BadTraceFile: If the file is no trace, cut short, damaged, or of a newer format.
     """
-    return loads(Path(path).read_bytes(), path=os.fspath(path))
+    name = file_path(path, "the path of a file that trace.save(path) wrote")
+    return loads(Path(name).read_bytes(), path=name)
 
 
 def dumps(trace: Trace, *, compress: bool = False) -> bytes:

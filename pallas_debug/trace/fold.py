@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pallas_debug import errors, ir
+from pallas_debug.accepted import whole
 from pallas_debug.trace import dtypes
 from pallas_debug.trace.columns import frozen
 from pallas_debug.trace.regions import Region
@@ -79,13 +80,10 @@ def buffer_number(trace: Trace, buffer: Any) -> int:
         if len(found) == 1:
             return found[0]
         names = tuple(dict.fromkeys(row.name for row in rows))
-        accepted = f"a number: {_few(found)} have this name" if found else names
-        raise errors.BadOption(option="buffer", value=buffer, accepted=accepted)
-    if not 0 <= int(number) < len(rows):
-        raise errors.BadOption(
-            option="buffer", value=buffer, accepted=f"0 … {len(rows) - 1}"
-        )
-    return int(number)
+        words = f"a number: {_few(found)} have this name" if found else names
+        raise errors.BadOption(option="buffer", value=buffer, accepted=words)
+    words = f"0 … {len(rows) - 1}, or a buffer's name"
+    return whole("buffer", number, words, low=0, high=len(rows) - 1)
 
 
 def _few(numbers: list[int]) -> str:

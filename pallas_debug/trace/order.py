@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pallas_debug.accepted import whole
+from pallas_debug.errors import BadOption
 from pallas_debug.trace import dtypes
 from pallas_debug.trace.clocks import EDGE_KINDS as EDGE_KINDS
 from pallas_debug.trace.clocks import Edges, Log, Logs
@@ -40,6 +42,7 @@ class Order:
     def clock(self, seq: int) -> dict[int, int]:
         """For each thread the last tick that happens before the event, or is it."""
         columns, knowledge = self._trace.columns, self._knowledge
+        seq = int(self._numbers(whole("event", seq)))
         thread, tick = int(columns.thread[seq]), int(columns.clock[seq])
         known = {thread: tick}
         while thread >= 0:
@@ -54,9 +57,17 @@ class Order:
 
     def before(self, a, b):  # type: ignore[no-untyped-def]
         """Whether event `a` happens before `b`; both may be arrays."""
-        first, second = np.broadcast_arrays(np.asarray(a), np.asarray(b))
+        first, second = np.broadcast_arrays(self._numbers(a), self._numbers(b))
         result = self._before(first.ravel(), second.ravel()).reshape(first.shape)
         return result if result.shape else bool(result)
+
+    def _numbers(self, events) -> np.ndarray:  # type: ignore[no-untyped-def]
+        """Numbers of events; anything else is refused."""
+        found, count = np.asarray(events), len(self._trace)
+        is_known = found.size == 0 or (found.dtype.kind in "iu" and found.max() < count)
+        if not is_known or (found.size and found.min() < -count):
+            raise BadOption(option="event", value=events, accepted=f"0 … {count - 1}")
+        return found
 
     def concurrent(self, a, b):  # type: ignore[no-untyped-def]
         """Whether neither of two different events happens before the other."""

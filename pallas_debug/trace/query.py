@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import is_whole, one_of, whole
 from pallas_debug.trace import boxes
 from pallas_debug.trace.schema import Kind
 
@@ -64,19 +66,27 @@ def _by_instr(trace: Trace, look: Callable[[Any, int], Any], empty: Any) -> np.n
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes):
         return (value,)
-    return tuple(value)
+    try:
+        return tuple(value)
+    except TypeError:  # one
+        return (value,)
+
+
+def _row(value: Any, count: int) -> list[int]:
+    """The row that a number means, none if there is no such row."""
+    is_row = is_whole(value) and 0 <= operator.index(value) < count
+    return [operator.index(value)] if is_row else []
 
 
 def _kind(trace: Trace, value: Any) -> np.ndarray:
-    wanted = []
+    wanted: list[int] = []
     for one in _several(value):
-        name = one.lower() if isinstance(one, str) else one
-        known = KINDS.get(name) if isinstance(name, str) else None
-        if known is None and name not in set(Kind):
+        number = KINDS.get(one.lower(), -1) if isinstance(one, str) else one
+        if not is_whole(number) or operator.index(number) not in set(Kind):
             raise errors.BadOption(option="kind", value=one, accepted=tuple(KINDS))
-        wanted.append(int(known if known is not None else name))
+        wanted.append(operator.index(number))
     return np.isin(trace.columns.kind, wanted)
 
 
@@ -103,7 +113,7 @@ def _buffer(trace: Trace, value: Any) -> np.ndarray:
         if isinstance(number, str):
             match = [i for i, row in enumerate(rows) if row.name == number]
         else:
-            match = [int(number)] if 0 <= int(number) < len(rows) else []
+            match = _row(number, len(rows))
         if not match:
             names = tuple(dict.fromkeys(row.name for row in rows))
             raise errors.BadOption(option="buffer", value=one, accepted=names)
@@ -114,18 +124,16 @@ def _buffer(trace: Trace, value: Any) -> np.ndarray:
 def _space(trace: Trace, value: Any) -> np.ndarray:
     rows = trace.buffer_rows
     spaces = tuple(dict.fromkeys(row.space for row in rows))
-    for one in _several(value):
-        if one not in spaces:
-            raise errors.BadOption(option="space", value=one, accepted=spaces)
-    wanted = set(_several(value))
+    wanted = {one_of("space", one, spaces) for one in _several(value)}
     return _objects(trace, np.array([row.space in wanted for row in rows], bool))
 
 
 def _block(trace: Trace, value: Any) -> np.ndarray:
     columns = trace.columns
-    if isinstance(value, (int, np.integer)):
-        return columns.block == int(value)
-    coordinates = tuple(int(i) for i in value)
+    if is_whole(value):
+        return columns.block == operator.index(value)
+    words = "a linear number, or coordinates such as (0, 1)"
+    coordinates = tuple(whole("block", i, words) for i in _several(value))
     keep = np.zeros(len(columns), bool)
     found = False
     for launch in trace.launches:
@@ -150,15 +158,12 @@ def _thread(trace: Trace, value: Any) -> np.ndarray:
             match = [i for i, row in enumerate(rows) if row.kind == number]
             match = match or _threads_named(trace, number)
         else:
-            match = [int(number)] if 0 <= int(number) < len(rows) else []
+            match = _row(number, len(rows))
         if not match:
             kinds = tuple(dict.fromkeys(row.kind for row in rows))
-            accepted = (
-                f"0 … {len(rows) - 1}, a thread's name or {errors.or_list(kinds)}"
-            )
-            raise errors.BadOption(
-                option="thread", value=one, accepted=accepted if rows else "none"
-            )
+            words = f"0 … {len(rows) - 1}, a thread's name or {errors.or_list(kinds)}"
+            words = words if rows else "none"
+            raise errors.BadOption(option="thread", value=one, accepted=words)
         keep[match] = True
     if not len(keep):
         return np.zeros(len(trace.columns), bool)
@@ -203,8 +208,8 @@ def stands_on(loc: Any, value: Any) -> bool:
 
 
 def _file_and_line(value: Any, option: str) -> tuple[str, int]:
-    if isinstance(value, int | np.integer):
-        return "", int(value)
+    if is_whole(value):
+        return "", operator.index(value)
     file, _, text = value.rpartition(":") if isinstance(value, str) else ("", "", "")
     if not text.isdigit():
         accepted = 'a number or "file.py:41"'
@@ -224,7 +229,7 @@ def _launch(trace: Trace, value: Any) -> np.ndarray:
     if isinstance(number, str):
         match = [i for i, name in enumerate(names) if name == number]
     else:
-        match = [int(number)] if 0 <= int(number) < len(names) else []
+        match = _row(number, len(names))
     if not match:
         raise errors.BadOption(
             option="launch", value=value, accepted=(*names, *range(len(names)))
@@ -233,12 +238,9 @@ def _launch(trace: Trace, value: Any) -> np.ndarray:
 
 
 def _op(trace: Trace, value: Any) -> np.ndarray:
-    wanted = set(_several(value))
     tapes = (launch.kernel.tape for launch in trace.launches)
     known = dict.fromkeys(instr.op for tape in tapes for instr in tape)
-    for one in wanted:
-        if one not in known:
-            raise errors.BadOption(option="op", value=one, accepted=tuple(known))
+    wanted = {one_of("op", one, known) for one in _several(value)}
     return _by_instr(trace, lambda kernel, i: kernel.tape[i].op in wanted, False)
 
 

@@ -6,14 +6,16 @@ memory) is derived when first asked and kept.
 
 from __future__ import annotations
 
+import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
 
+from pallas_debug import errors
 from pallas_debug.trace import schema, showing, tables
 from pallas_debug.trace.columns import Columns, frozen
 from pallas_debug.trace.events import Event, Events
@@ -84,7 +86,7 @@ class Trace:
 
     def region(self, number: int) -> Region:
         """A row of the regions table."""
-        kind, *numbers = self.regions[number]
+        kind, *numbers = _row(self.regions, number, "region")
         if kind == RegionKind.ELEMENTS:
             return Region(
                 kind=RegionKind.ELEMENTS,
@@ -103,13 +105,13 @@ class Trace:
 
     def payload(self, number: int) -> np.ndarray:
         """A row of the payloads table, read-only; not one that was left out."""
-        assert number not in self.left_out, "its value is not in the file"
-        array = self.payloads[number]
+        array = _row(self.payloads, number, "payload")
+        assert int(number) not in self.left_out, "its value is not in the file"
         return frozen(array.view()) if array.flags.writeable else array
 
     def values(self, seq: int) -> np.ndarray | None:
         """The value recorded at an event, None if there is none, or it was left out."""
-        number = int(self.columns.payload[seq])
+        number = int(_row(self.columns.payload, seq, "event"))
         known = number >= 0 and number not in self.left_out
         return self.payload(number) if known else None
 
@@ -123,10 +125,19 @@ class Trace:
         """The event `trace[i]`, or the prefix `trace[:n]`."""
         if not isinstance(part, slice):
             return self.events[part]
-        if part.start not in (None, 0) or part.step not in (None, 1):
-            raise TypeError("a trace has events and prefixes: trace[i], trace[:n]")
-        count = part.indices(len(self))[1]
+        count = self._prefix_of(part)
         return self if count == len(self) else _prefix(self, count)
+
+    def _prefix_of(self, part: slice) -> int:
+        """How many events a prefix has; any other part is refused."""
+        try:
+            start, stop, step = part.indices(len(self))
+        except (TypeError, ValueError):
+            start, stop, step = -1, 0, 0
+        if start or step != 1:
+            words = "an event or a prefix: trace[i], trace[:n]"
+            raise errors.BadOption(option="trace[]", value=part, accepted=words)
+        return stop
 
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
         """Writes the trace to one file, which is also what a viewer reads."""
@@ -165,6 +176,15 @@ class Trace:
             f"{len(self.launches)} launches, {len(self.thread_rows):,} threads, "
             f"{len(self.buffer_rows):,} buffers, {kinds or 'empty'}>"
         )
+
+
+def _row(table: Sequence[Any] | np.ndarray, number: Any, what: str) -> Any:
+    """A row of a table; what is no number of one is refused."""
+    try:
+        return table[operator.index(number)]
+    except (TypeError, IndexError, OverflowError):
+        words = f"a row of {len(table):,}"
+        raise errors.BadOption(option=what, value=number, accepted=words) from None
 
 
 def _prefix(trace: Trace, count: int) -> Trace:

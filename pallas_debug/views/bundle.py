@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.accepted import of_type
 from pallas_debug.ir import chips
 from pallas_debug.ir.listing import rows as listing_rows
 from pallas_debug.ir.names import names
@@ -58,7 +59,7 @@ def bundle(
       title: What the viewer is headed with; the kernels' names where it is empty.
       packer: Packs it, by default as a whole.
     """
-    packer = packer or Packer()
+    packer, title = packer or Packer(), of_type("title", title, str, "a text")
     dropped = left_out(trace, report, values_bytes) - packer.known
     header = file.pack(replace(trace, left_out=dropped), packer)
     kernels = list({id(la.kernel): la.kernel for la in trace.launches}.values())

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pallas_debug.accepted import whole
 from pallas_debug.trace import Trace, dtypes, fold
 from pallas_debug.trace.schema import RegionKind
 
@@ -22,6 +23,7 @@ def left_out(trace: Trace, report: Any, values_bytes: int) -> frozenset[int]:
     What a region or a scalar needs is always kept. Then come the values of the buffers
     that findings are about, then all others, each time the smallest first.
     """
+    values_bytes = whole("values_bytes", values_bytes, low=0)
     sizes = np.array([value.nbytes for value in trace.payloads], np.int64)
     if sizes.sum() <= values_bytes and not trace.left_out:
         return frozenset()

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from pallas_debug.accepted import flag, of_type, text
+from pallas_debug.errors import BadOption
 from pallas_debug.trace import Trace
 from pallas_debug.views import scripts
 from pallas_debug.views.bundle import PAGE_VALUES, bundle
@@ -22,6 +24,7 @@ from pallas_debug.views.summary_html import html_summary
 from pallas_debug.views.view import view as exported
 from pallas_debug.views.view_state import opening
 
+A_STATE = "a view state, from `viewer.view_state`"
 HEIGHT = 680  # pixels of a fragment
 # What the page may do: run its own script and style; no request to anywhere.
 POLICY = (
@@ -56,9 +59,12 @@ def page(
       values_bytes: How many bytes of recorded values the page carries.
       address: Whether the page's address keeps what is shown, so that it can be sent.
     """
+    title = text("title", title)
+    state = None if state is None else of_type("state", state, Mapping, A_STATE)
     data = packed(trace, report, values_bytes=values_bytes, title=title)
     names = dict.fromkeys(launch.name for launch in trace.launches)
     shown = {**opening(trace, report), **(state or {})}
+    says = str(flag("address", address)).lower()
     head = title or ", ".join(names) or "pallas_debug"
     summary = html_summary(trace, report) if report is not None else ""
     return "\n".join(
@@ -71,7 +77,7 @@ def page(
             f'<script id="bundle" type="application/octet-stream">{data}</script>',
             f'<script id="state" type="application/json">{inert_json(shown)}</script>',
             f"<script>{inlined(scripts.script(scripts.EMBED))}</script>",
-            f"<script>{START % str(address).lower()}</script></body></html>",
+            f"<script>{START % says}</script></body></html>",
         ]
     )
 
@@ -122,5 +128,8 @@ def inlined(script: str) -> str:
 
 def inert_json(value: Any) -> str:
     """JSON that cannot end the element that it stands in."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
+    try:
+        written = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError):
+        raise BadOption(option="state", value=value, accepted=A_STATE) from None
+    return written.replace("<", "\\u003c")

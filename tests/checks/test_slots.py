@@ -11,6 +11,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
 
 import pallas_debug as pldb
+from pallas_debug.checks.races import Fault, races
 
 F32 = jnp.float32
 
@@ -19,7 +20,7 @@ def like(*shape):
     return jax.ShapeDtypeStruct(shape, F32)
 
 
-def ring(*, waits, reads=True, slots=2, tiles=4):
+def ring(*, waits, reads=True, fences=False, slots=2, tiles=4):
     """A producer and a consumer; `waits` for slots that the consumer gives back."""
 
     def body(x, o, held, full, free):
@@ -40,6 +41,8 @@ def ring(*, waits, reads=True, slots=2, tiles=4):
                 plgpu.barrier_wait(full.at[slot])
                 if reads:
                     o[tile] = held[slot] * 2.0  # the use
+                if fences:
+                    plgpu.commit_smem()
                 plgpu.barrier_arrive(free.at[slot])
 
     barriers = [plgpu.Barrier(num_barriers=slots)] * 2
@@ -80,6 +83,38 @@ def test_ring_that_waits_for_its_slots_is_right(slots, tiles):
     trace = pldb.trace(kernel, x)
     assert not pldb.check(trace, select="PD2").errors
     np.testing.assert_array_equal(trace.outputs, 2 * np.ones((tiles, 128)))
+
+
+def pipeline():
+    """The same ring as JAX makes it, which leaves the fence out."""
+
+    def body(x, o):
+        def double(_, x_tile, o_tile):
+            o_tile[...] = x_tile[...] * 2.0
+
+        tile = plgpu.BlockSpec((64, 128), lambda i: (i, 0))
+        plgpu.emit_pipeline_warp_specialized(
+            double,
+            grid=(4,),
+            in_specs=[tile],
+            out_specs=[tile],
+            max_concurrent_steps=2,
+            num_compute_wgs=1,
+            memory_registers=40,
+            wg_axis="wg",
+        )(x, o)
+
+    return plgpu.kernel(body, out_type=like(256, 128), num_threads=2, thread_name="wg")
+
+
+def test_fence_is_asked_of_the_kernel_that_gives_a_slot_back_not_of_jax():
+    found = judged(ring(waits=True), 4).findings
+    assert [(one.code, one.severity) for one in found] == [("PD204", "info")]
+    assert not judged(ring(waits=True, fences=True), 4).findings
+    trace = pldb.trace(pipeline(), jnp.ones((256, 128)))
+    np.testing.assert_array_equal(trace.outputs, 2 * np.ones((256, 128)))
+    assert {fault.fault for fault in races(trace)} == {Fault.UNFENCED}
+    assert not pldb.check(trace, select="PD2").findings
 
 
 def in_turn(*, waits):

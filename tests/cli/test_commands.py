@@ -68,9 +68,20 @@ def test_trace_given_as_a_script_is_sent_to_view(tmp_path, capsys):
     assert f"pallas-debug view {path}" in capsys.readouterr().err
 
 
-def test_words_after_a_function_are_refused(cases, capsys):
-    assert cli.main(["check", "some_cases.py:launches", "--jax"]) == 2
-    assert "options stand before it" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["more"], "got 'more'; accepted: nothing after it but options"),
+        (["--json", "more"], "got 'more'; accepted: nothing after it but options"),
+        (["--corse", "3"], "got '--corse'"),
+        (["--cores", "x"], "'x' is not a positive integer"),
+    ],
+)
+def test_words_after_a_function_are_refused(cases, capsys, words, said):
+    assert cli.main(["check", "some_cases.py:launches", *words]) == 2
+    told = capsys.readouterr().err
+    assert said in told
+    assert ("try: `--cores`" in told) == ("--corse" in words)
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,43 @@ def test_check_finds_the_refusal_of_a_script_that_leaves_by_os_exit(name, code):
     assert ("refused" in done.stderr) == (code == "PD304")
 
 
+KERNEL = """
+import jax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import tpu as pltpu
+
+def doubled():
+    def double_kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * 2
+
+    x = jax.numpy.ones((8, 128), jax.numpy.float32)
+    vmem = pl.BlockSpec(memory_space=pltpu.VMEM)
+    like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+    return pl.pallas_call(
+        double_kernel, out_shape=like, in_specs=[vmem], out_specs=vmem
+    )(x)
+"""
+
+
+def test_options_may_stand_after_a_function_and_after_a_trace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doubling.py").write_text(KERNEL)
+    done = pallas_debug("check", "doubling:doubled", "--chip=v5e", "--save", "a.pldb")
+    assert (done.stdout, done.returncode) == ("no findings\n", 0), done.stderr
+    done = pallas_debug("check", "a.pldb", "--json", "--select", "PD1")
+    assert json.loads(done.stdout)["launches"][0]["chip"] == "v5e"
+
+
+def test_chip_of_the_other_kind_is_told_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doubling.py").write_text(KERNEL)
+    done = pallas_debug("check", "doubling:doubled", "--chip", "h100")
+    assert (done.stdout, done.returncode) == ("", 2)
+    assert done.stderr.startswith(
+        "BadOption [PD910]: `chip` got 'h100'; accepted: a TPU"
+    )
+
+
 def test_demo_records_a_shipped_kernel_and_gets_the_right_product():
     done = pallas_debug("demo")
     assert done.returncode == 0, done.stdout + done.stderr

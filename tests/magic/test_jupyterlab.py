@@ -6,22 +6,16 @@ import pathlib
 
 import nbformat
 import pytest
-from browser import chromium, launch
 from jupyter import FRONTS, RUN, opened, served
 
-pytest.importorskip("playwright", reason="no playwright: pip install playwright")
 pytest.importorskip("jupyterlab", reason="no JupyterLab: pip install jupyterlab")
 pytest.importorskip("anywidget")
-
-from pallas_debug.views import scripts
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
     pytest.mark.timeout(300),
-    pytest.mark.skipif(chromium() is None, reason="no Chromium: set CHROMIUM"),
-    pytest.mark.skipif(not scripts.is_built(), reason="the viewer is not built"),
 ]
 
 SETUP = """
@@ -53,24 +47,21 @@ RESTART = """async () => {
 
 
 @pytest.fixture(params=FRONTS)
-def notebook(tmp_path, request):
+def notebook(browser, tmp_path, request):
     """An open notebook in a browser."""
     module, *_ = FRONTS[request.param]
     pytest.importorskip(module, reason=f"no {module}: pip install {module}")
-    from playwright.sync_api import sync_playwright
 
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(book, tmp_path / "book.ipynb")
-    server = served(tmp_path, request.param, PYTHONPATH=str(ROOT))
-    with server as address, sync_playwright() as playwright:
-        browser = launch(playwright)
+    with served(tmp_path, request.param, PYTHONPATH=str(ROOT)) as address:
         page = opened(
             browser, address, "book.ipynb", cells=len(CELLS), front=request.param
         )
         yield page
-        browser.close()
+        page.close()
 
 
 def shown(page, number):

@@ -245,12 +245,31 @@ def test_line_magic_keeps_what_the_expression_returned(shell, session):
     assert session.made.outputs == 10
 
 
-@pytest.mark.parametrize("code", ["launch(1) --cores 4", "y = launch(1)"])
-def test_no_expression_is_a_usage_error(shell, session, code):
+BEHIND = "options stand before the expression: %pallas_debug "
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("y = launch(1)", "not an expression: statements stand under %%pallas_debug"),
+        ("launch(1) --cores 4", f"{BEHIND}--cores 4 launch(1)"),
+        ("-q launch(1) --jax", f"{BEHIND}-q --jax launch(1)"),
+        ("launch(1) -o t", f"{BEHIND}-o t launch(1)"),
+    ],
+)
+def test_no_expression_is_a_usage_error(shell, session, code, said):
     result, _ = run(shell, f"%pallas_debug {code}")
     assert isinstance(result.error_in_exec, UsageError)
-    assert "options stand before it" in str(result.error_in_exec)
+    assert said in str(result.error_in_exec)
     assert session.opened == 0
+
+
+def test_what_is_subtracted_is_no_option(shell, session):
+    shell.user_ns.update(q=2, jax=[3])
+    for code in ("launch(9) -q", "launch(9) --jax[0]", "launch(len(' --jax'))"):
+        result, _ = run(shell, f"%pallas_debug -q {code}")
+        result.raise_error()
+    assert session.opened == 3
 
 
 def test_expression_stands_at_its_line_of_the_cell(shell):

@@ -7,25 +7,15 @@ import sys
 
 import nbformat
 import pytest
-from browser import Page, chromium, launch
+from browser import Page
 from jupyter import RUN, environment, opened, served
 
-pytest.importorskip("playwright", reason="no playwright: pip install playwright")
-pytest.importorskip("jupyterlab", reason="no JupyterLab: pip install jupyterlab")
 pytest.importorskip("nbconvert", reason="no nbconvert: pip install nbconvert")
-pytest.importorskip("anywidget")
 
+from magic import test_jupyterlab  # and what it needs, this needs, too
 from magic.test_jupyterlab import ROOT, SETUP
 
-from pallas_debug.views import scripts
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.timeout(300),
-    pytest.mark.skipif(chromium() is None, reason="no Chromium: set CHROMIUM"),
-    pytest.mark.skipif(not scripts.is_built(), reason="the viewer is not built"),
-]
+pytestmark = test_jupyterlab.pytestmark
 
 CALL = "y = call(jnp.arange(4.0, dtype=jnp.float32))"
 CELLS = (SETUP, f"%%pallas_debug --static\n{CALL}", f"%%pallas_debug\n{CALL}")
@@ -43,26 +33,19 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def saved(folder):
+def saved(browser, folder):
     """A browser, a server, and a notebook that was run, saved and closed."""
-    from playwright.sync_api import sync_playwright
-
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell(cell) for cell in CELLS]
     book.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(book, folder / "book.ipynb")
-    with (
-        served(folder, PYTHONPATH=str(ROOT)) as address,
-        sync_playwright() as playwright,
-    ):
-        browser = launch(playwright)
+    with served(folder, PYTHONPATH=str(ROOT)) as address:
         page = opened(browser, address, "book.ipynb", cells=len(CELLS))
         for number in range(len(CELLS)):
             page.evaluate(RUN, number)
         page.evaluate(SAVE)
         page.close()
         yield browser, address
-        browser.close()
 
 
 def screenshot(page, name, folder):

@@ -1,5 +1,7 @@
 """Barriers: phases, indices and waits that nobody answers."""
 
+import warnings
+
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
@@ -112,6 +114,39 @@ def copied_while_another_waits(**options):
     return body
 
 
+def on_warps(body):
+    """Runs a body on each warp; JAX 0.10.2 has no other way, newer ones warn of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        core_map = pl.core_map
+    return core_map(plgpu.WarpMesh(axis_name="warp"))(body)
+
+
+def by_warps(*turns):
+    """A barrier is arrived at (`a`), or waited for by some warps or their warpgroup."""
+
+    def body(x_ref, o_ref, barrier):
+        for turn in turns:
+            if turn == "a":
+                plgpu.barrier_arrive(barrier)
+                continue
+            if turn == "w":
+                plgpu.barrier_wait(barrier)
+                continue
+
+            @on_warps
+            def _(turn=turn):
+                for warp in turn:
+
+                    @pl.when(lax.axis_index("warp") == warp)
+                    def _():
+                        plgpu.barrier_wait(barrier)
+
+        o_ref[...] = x_ref[...]
+
+    return body
+
+
 def first(barrier):
     return barrier.at[0]
 
@@ -127,6 +162,7 @@ def a_slice(barrier):
 TWO = plgpu.Barrier(num_arrivals=2)
 ARRAY = plgpu.Barrier(num_barriers=2)
 MEET = ("a", "w")
+FOUR, THREE = (0, 1, 2, 3), (1, 2, 3)
 PAIRS = {
     "unseen_phase": (
         kernel(used("a", "a"), BARRIER),
@@ -147,6 +183,26 @@ PAIRS = {
     "two_copies_one_barrier": (
         kernel(two_copies(2), SMEM, SMEM, BARRIER),
         kernel(two_copies(1), SMEM, SMEM, TWO),
+    ),
+    "warps_miss_a_phase": (
+        kernel(by_warps("a", (0, 1, 2), "a", THREE), BARRIER),
+        kernel(by_warps("a", FOUR, "a", FOUR), BARRIER),
+    ),
+    "some_warps_before_their_warpgroup": (
+        kernel(by_warps("a", THREE, "w"), BARRIER),
+        kernel(by_warps("a", FOUR, "a", "w"), BARRIER),
+    ),
+    "warps_out_of_step": (
+        kernel(by_warps("a", FOUR, "a", THREE, "a", "w"), BARRIER),
+        kernel(by_warps("a", FOUR, "a", FOUR, "a", "w", "a", THREE), BARRIER),
+    ),
+    "warps_out_of_step_at_a_wait_that_nobody_ends": (
+        kernel(by_warps("a", FOUR, "a", THREE, "w"), BARRIER),
+        kernel(by_warps("a", FOUR, "a", FOUR), BARRIER),
+    ),
+    "warp_left_behind_by_its_warpgroup": (
+        kernel(by_warps(*MEET, *("a", THREE) * 3), BARRIER),
+        kernel(by_warps(*MEET, *("a", FOUR) * 3), BARRIER),
     ),
     "no_index": (
         kernel(used(*MEET), ARRAY),

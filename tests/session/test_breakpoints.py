@@ -1,10 +1,13 @@
 """The search for breakpoints against a look at every event."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from helpers import TraceBuilder
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jax.experimental import pallas as pl
 from session import jax_kernels
 from session.jax_kernels import rows
 from trace_strategies import memory_traces
@@ -238,3 +241,23 @@ def test_one_that_no_event_meets_says_so():
     session = pldb.debug(jax_kernels.running_sum, rows())
     assert "no event meets it" in repr(session.break_at(line=1))
     assert "no event meets it" not in repr(session.break_at(kind="write"))
+
+
+def test_a_loop_that_jax_drops_is_told_by_the_breakpoint_in_it():
+    def kernel(x_ref, o_ref):
+        def body(i, acc):
+            return acc + x_ref[i]  # the ninth row of eight, if anybody read it
+
+        jax.lax.fori_loop(0, 9, body, jnp.zeros(4, jnp.float32))
+        o_ref[...] = x_ref[...]
+
+    def launch(x):
+        like = jax.ShapeDtypeStruct(x.shape, x.dtype)
+        return pl.pallas_call(kernel, out_shape=like)(x)
+
+    jaxpr = jax.make_jaxpr(launch)(rows(8, 4)).eqns[0].params["jaxpr"]
+    assert not {"scan", "while"} & {one.primitive.name for one in jaxpr.eqns}
+    session = pldb.debug(launch, rows(8, 4))
+    line = kernel.__code__.co_firstlineno + 2
+    assert "JAX drops code" in repr(session.break_at(line=line))
+    assert "JAX drops code" not in repr(session.break_at(line=line + 3))

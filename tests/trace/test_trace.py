@@ -4,6 +4,7 @@ from helpers import TraceBuilder
 from hypothesis import given, settings
 from trace_strategies import memory_traces, thread_traces
 
+from pallas_debug.errors import BadOption
 from pallas_debug.trace import Kind, close
 
 
@@ -140,7 +141,7 @@ def test_a_prefix_of_a_trace_is_a_trace(trace):
 def test_other_slices_are_refused():
     trace = small().close()
     for part in (slice(1, None), slice(None, None, 2)):
-        with pytest.raises(TypeError, match=r"trace\[:n\]"):
+        with pytest.raises(BadOption, match=r"trace\[:n\]"):
             trace[part]
     assert trace[2].kind is Kind.WRITE
     assert trace[-1].kind is Kind.FREE

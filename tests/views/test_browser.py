@@ -3,32 +3,15 @@
 import numpy as np
 import pytest
 import tapes
-from browser import Page, chromium, launch
+from browser import Page
 from kernels import ring
-
-pytest.importorskip("playwright", reason="no playwright: pip install playwright")
 
 import pallas_debug as pldb
 from pallas_debug.machine import Options, run
 from pallas_debug.trace import Writer, close
-from pallas_debug.views import scripts
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium: set CHROMIUM"),
-    pytest.mark.skipif(not scripts.is_built(), reason="the viewer is not built"),
-]
+pytestmark = pytest.mark.browser
 KEYS = ("ArrowRight", "ArrowRight", "t", "ArrowDown", "o", "ArrowLeft", "c", "End", "t")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        running = launch(playwright)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")

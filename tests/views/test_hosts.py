@@ -7,7 +7,7 @@ text, no module loaded later; and it runs under a policy that forbids all of tho
 import re
 
 import pytest
-from browser import Page, chromium, launch
+from browser import Page
 from kernels import ring
 
 import pallas_debug as pldb
@@ -54,18 +54,12 @@ def test_widget_is_one_module_with_a_default_export():
 
 
 @pytest.fixture
-def page():
-    pytest.importorskip("playwright", reason="no playwright: pip install playwright")
+def page(browser):
     pytest.importorskip("anywidget")
-    if chromium() is None:
-        pytest.skip("no Chromium: set CHROMIUM")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        made = Page(launch(playwright))
-        yield made
-        made.close()
-        assert not made.errors
+    made = Page(browser)
+    yield made
+    made.close()
+    assert not made.errors
 
 
 @pytest.mark.browser

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import browser
 import numpy as np
 import pytest
+from browser import Page
 from helpers import TraceBuilder
 
 from pallas_debug import checks, cli, views
@@ -33,22 +33,9 @@ def recorded(name):
     return b.close()
 
 
-@pytest.fixture(scope="module")
-def running():
-    api = pytest.importorskip(
-        "playwright.sync_api", reason="playwright is not installed"
-    )
-    if browser.chromium() is None:
-        pytest.skip("no Chromium here")
-    with api.sync_playwright() as playwright:
-        started = browser.launch(playwright)
-        yield started
-        started.close()
-
-
-def seen(running, path, width=1280):
+def seen(browser, path, width=1280):
     """The texts of the viewers of a page, read without a network."""
-    page = browser.Page(running, width=width).open_static(path)
+    page = Page(browser, width=width).open_static(path)
     page.page.wait_for_function(
         f"() => {{ const all = ({TEXTS})(); return all.length && all.every(Boolean); }}",
         timeout=30_000,
@@ -74,7 +61,7 @@ def test_fragment_has_no_script_of_its_own_and_nothing_that_ends_it():
 
 
 @pytest.mark.browser
-def test_two_fragments_of_a_plain_page_share_one_script(running, tmp_path):
+def test_two_fragments_of_a_plain_page_share_one_script(browser, tmp_path):
     for name in ("first", "second"):
         recorded(name).save(tmp_path / f"{name}.pldb")
         export = [str(tmp_path / f"{name}{end}") for end in (".pldb", ".fragment.html")]
@@ -88,14 +75,14 @@ def test_two_fragments_of_a_plain_page_share_one_script(running, tmp_path):
         assert comment in page
         page = page.replace(comment, part)
     (tmp_path / "page.html").write_text(page)
-    first, second = seen(running, tmp_path / "page.html")
+    first, second = seen(browser, tmp_path / "page.html")
     assert "PD101" in first
     assert "first" in first
     assert "second" in second
 
 
 @pytest.mark.browser
-def test_mkdocs_site_of_the_howto_shows_its_viewers(running, tmp_path):
+def test_mkdocs_site_of_the_howto_shows_its_viewers(browser, tmp_path):
     pytest.importorskip("mkdocs", reason="mkdocs is not installed")
     (tmp_path / "docs" / "traces").mkdir(parents=True)
     recorded("ring").save(tmp_path / "docs" / "traces" / "ring.pldb")
@@ -116,6 +103,6 @@ def test_mkdocs_site_of_the_howto_shows_its_viewers(running, tmp_path):
     )
     assert built.returncode == 0, built.stderr
     for width in (1280, 390):
-        texts = seen(running, tmp_path / "site" / "index.html", width)
+        texts = seen(browser, tmp_path / "site" / "index.html", width)
         assert len(texts) == 2
         assert all("PD101" in text for text in texts)

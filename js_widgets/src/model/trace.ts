@@ -154,6 +154,26 @@ export class Model {
     return text.place(this, event);
   }
 
+  /** Whether the instructions stand in more than one file, so that a line alone says little. */
+  get hasFiles(): boolean {
+    return this.once("hasFiles", () => {
+      const files = new Set(this.kernels.flatMap((kernel) => [...new Set(kernel.source)]));
+      files.delete(-1);
+      return files.size > 1;
+    });
+  }
+
+  /** `line 41`, or `kernel.py:41` where there are several files. */
+  said(file: string, line: number): string {
+    return this.hasFiles && file ? `${text.fileName(file)}:${line}` : `line ${line}`;
+  }
+
+  /** The same of an event; empty if it has no line. */
+  lineSaid(event: number): string {
+    const line = this.lineOf(event);
+    return line ? this.said(this.sources[this.sourceOf(event)]?.file ?? "", line) : "";
+  }
+
   // -- indexes -----------------------------------------------------------------------------
 
   private get byThread(): Groups {

@@ -6,6 +6,7 @@ import { lowerBound } from "../model/groups";
 import type { QueryError } from "../model/literals";
 import { compile, where } from "../model/query";
 import { grouped, KIND_NAMES, plural } from "../model/text";
+import type { Model } from "../model/trace";
 import { copyPython } from "../ui/clipboard";
 import { Icon } from "../ui/icons";
 import type { App } from "../ui/store";
@@ -74,7 +75,7 @@ function Events({ app }: { app: App }): JSX.Element {
           revealKey={current}
           onKeyDown={key}
           activeId={exact ? "pd-event-current" : undefined}
-          header={<Head />}
+          header={<Head app={app} />}
           render={(row) => (
             <Row app={app} event={eventOf(row)} current={eventOf(row) === current} />
           )}
@@ -94,9 +95,12 @@ const HEADS = [
   ["tick", WORDS.tick],
 ];
 
-function Head() {
+/** The class of a row: lines with their file need more room. */
+const widths = (app: App) => (app.model.hasFiles ? "pd-event-files" : "");
+
+function Head({ app }: { app: App }) {
   return (
-    <div class="pd-event pd-event-head" role="row">
+    <div class={`pd-event pd-event-head ${widths(app)}`} role="row">
       {HEADS.map(([name, title]) => (
         <span key={name} role="columnheader" title={title}>
           {name}
@@ -114,7 +118,7 @@ function Row({ app, event, current }: { app: App; event: number; current: boolea
   const [verb, ...rest] = model.what(event).split(" ");
   return (
     <div
-      class={`pd-event ${current ? "pd-current" : ""}`}
+      class={`pd-event ${widths(app)} ${current ? "pd-current" : ""}`}
       role="row"
       id={current ? "pd-event-current" : undefined}
       aria-selected={current}
@@ -129,13 +133,23 @@ function Row({ app, event, current }: { app: App; event: number; current: boolea
       <span role="gridcell" class="pd-ellipsis">
         <span class={`pd-verb pd-verb-${kind}`}>{verb}</span> {rest.join(" ")}
       </span>
-      <span role="gridcell" class="pd-mono pd-muted">
-        {model.lineOf(event) || ""}
-      </span>
+      <Line model={model} event={event} />
       <span role="gridcell" class="pd-muted">
         {model.tickOf(event)}
       </span>
     </div>
+  );
+}
+
+/** The source line; of a long file name the number still shows. */
+function Line({ model, event }: { model: Model; event: number }) {
+  const line = model.lineOf(event);
+  const file = line && model.hasFiles ? model.lineSaid(event).slice(0, -`:${line}`.length) : "";
+  return (
+    <span role="gridcell" class="pd-mono pd-muted pd-event-place" title={model.place(event)}>
+      {file && <span class="pd-ellipsis">{file}</span>}
+      {line > 0 && (file ? `:${line}` : line)}
+    </span>
   );
 }
 

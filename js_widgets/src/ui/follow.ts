@@ -1,21 +1,16 @@
 /**
  * Panels that follow the position, so that no step is one long piece of work.
  *
- * A step shows at once where the cursor is, and its source; the other panels follow in order, in
- * the same picture as far as there is time, else in the next ones. Steps that come meanwhile skip
- * what nobody would see. A panel that moves the cursor itself follows at once.
+ * A step shows at once where the cursor is, and its source; the other panels follow in order,
+ * each as a piece of the pictures that come. Steps that come meanwhile skip what nobody would see.
+ * A panel that moves the cursor itself follows at once.
  */
 
 import { batch, computed, effect, type Signal, signal } from "@preact/signals";
+import { useContext, useEffect, useMemo } from "preact/hooks";
+import { PICTURES, Pictures, Piece } from "./pictures";
 import type { App } from "./store";
 
-/**
- * Milliseconds of script in one picture; panels that would take more wait for the next one. Styles,
- * layout and paint take the browser two or three times as long again, of the 16 that it has.
- */
-const ENOUGH = 2;
-/** How much of what a panel took counts at its next step. */
-const FORGETTING = 0.9;
 const POSITION = ["run", "cursor", "thread", "block", "buffer", "launch", "element"] as const;
 /** What moves the position. */
 const MOVES = ["moveTo", "jump", "focus", "adopt", "addRun", "showRun", "leave"] as const;
@@ -47,8 +42,7 @@ class Followed<T> {
 /** An app as a panel sees it that follows. */
 class Follower {
   readonly app: App;
-  /** Milliseconds that it may take to follow. */
-  cost = 0;
+  readonly piece = new Piece(() => this.catchUp());
   private readonly seen: Signal<unknown>[];
 
   constructor(private readonly real: App) {
@@ -85,16 +79,19 @@ class Follower {
 
 /** The apps of panels that follow one app, in order. */
 export class Followers {
+  readonly pictures: Pictures;
+  private readonly isOwner: boolean;
   private readonly all: Follower[];
-  private readonly waiting: Follower[] = [];
-  private frame = 0;
-  private isBusy = false;
   private readonly stop: () => void;
 
   constructor(
     private readonly app: App,
     count: number,
+    /** Those of the app that this one follows. */
+    given?: Pictures,
   ) {
+    this.pictures = given ?? new Pictures(() => this.check());
+    this.isOwner = !given;
     this.all = Array.from({ length: count }, () => new Follower(app));
     let first = true;
     this.stop = effect(() => {
@@ -110,36 +107,25 @@ export class Followers {
   }
 
   private moved(): void {
-    for (const one of this.all) if (!this.waiting.includes(one)) this.waiting.push(one);
+    for (const { piece } of this.all) this.pictures.add(piece);
     this.app.isBehind.value = true;
-    if (!this.isBusy) void this.catchUp();
   }
 
-  private async catchUp(): Promise<void> {
-    this.isBusy = true;
-    let start = performance.now();
-    // What has changed is rendered in a microtask: first the panels that do not follow.
-    await null;
-    for (let next = this.waiting[0]; next; next = this.waiting[0]) {
-      if (performance.now() - start + next.cost > ENOUGH) {
-        await new Promise((resolve) => {
-          this.frame = requestAnimationFrame(resolve);
-        });
-        start = performance.now();
-      }
-      this.waiting.shift();
-      const before = performance.now();
-      next.catchUp();
-      await null;
-      next.cost = Math.max(performance.now() - before, next.cost * FORGETTING);
-    }
-    this.isBusy = false;
-    this.app.isBehind.value = false;
+  private check(): void {
+    this.app.isBehind.value = this.pictures.isBehind;
   }
 
   dispose(): void {
     this.stop();
-    this.waiting.length = 0;
-    cancelAnimationFrame(this.frame);
+    for (const { piece } of this.all) this.pictures.remove(piece);
+    if (this.isOwner) this.pictures.dispose();
   }
+}
+
+/** The app of a part of a panel: it follows the panel. */
+export function usePart(app: App): App {
+  const pictures = useContext(PICTURES);
+  const followers = useMemo(() => new Followers(app, 1, pictures), [app, pictures]);
+  useEffect(() => () => followers.dispose(), [followers]);
+  return followers.of(0);
 }

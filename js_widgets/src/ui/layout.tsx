@@ -10,6 +10,7 @@ import { leaveTo } from "./focus";
 import { Followers } from "./follow";
 import { Icon } from "./icons";
 import { afterPaint, whileIdle } from "./later";
+import { PICTURES } from "./pictures";
 import { type App, clamp } from "./store";
 
 const NARROW = 820;
@@ -90,7 +91,7 @@ export function Layout({ app }: { app: App }): JSX.Element {
   }
   return (
     <div class="pd-body" ref={body}>
-      {content}
+      <PICTURES.Provider value={followers.pictures}>{content}</PICTURES.Provider>
     </div>
   );
 }

@@ -2,12 +2,14 @@
  * A list that has only its visible rows in the page: fluent with a million rows.
  *
  * Browsers limit the height of an element, so a longer list is scrolled in proportion. `reveal`
- * brings a row into view when it changes, without moving when it is there already.
+ * brings a row into view when it changes, without moving when it is there already. Rows around
+ * those in view are made and changed once the cursor rests.
  */
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useContext, useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { PICTURES, Piece } from "./pictures";
 import { clamp } from "./store";
 
 const MOST_PIXELS = 8_000_000;
@@ -16,8 +18,12 @@ const OVERSCAN = 6;
 const GROUP = 128;
 /** A list up to this long keeps rows that are scrolled out of view. */
 const KEEPS = 1000;
+/** Rows that such a list makes ahead, above and below, in one picture and in all: a jump finds them. */
+const AHEAD = 3;
+const MOST_AHEAD = 18;
+const REST = 150; // ms
 /** More rows than are in view and these are taken out again. */
-const MOST_KEPT = 160;
+const MOST_KEPT = 48;
 
 export interface VirtualListProps {
   readonly count: number;
@@ -53,6 +59,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   const header = useRef<HTMLDivElement>(null);
   const frame = useRef(0);
   const view = useSignal<View>({ top: 0, left: 0, height: 400, head: 0 });
+  const around = useAround();
   const exact = useRef({ total: -1, top: -1, from: 0 });
   const total = count * rowHeight;
   const pixels = Math.min(total, MOST_PIXELS);
@@ -68,8 +75,10 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     const { scrollTop: top, scrollLeft: left, clientHeight: height } = box.current!;
     const head = header.current?.offsetHeight ?? 0;
     const now = view.peek();
-    if (top !== now.top || left !== now.left || height !== now.height || head !== now.head)
-      view.value = { top, left, height, head };
+    if (top === now.top && left === now.left && height === now.height && head === now.head) return;
+    // A hand that scrolls goes on: rows around those in view are next.
+    around.isDue = true;
+    view.value = { top, left, height, head };
   };
   const scroll = (top: number) => {
     view.value = { ...view.peek(), top, left: 0 };
@@ -128,19 +137,21 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   // Rows that move by a transform are neither laid out nor painted again.
   const shift = isLong ? Math.round(group * rowHeight - from + top) : 0;
   const kept = useRef<readonly number[]>([]);
-  kept.current = shown(count <= KEEPS ? kept.current : [], first, last, count);
-  const rows: JSX.Element[] = [];
-  for (const row of kept.current) {
-    rows.push(
-      <div
-        key={row}
-        class="pd-vrow"
-        style={{ height: `${rowHeight}px`, top: `${(row - group) * rowHeight}px` }}
-      >
-        {props.render(row)}
-      </div>,
-    );
-  }
+  around.isBehind = false;
+  kept.current =
+    count <= KEEPS
+      ? shown(kept.current, ...around.reach(first, last, count), count)
+      : shown([], first, last, count);
+  const isSeen = (row: number) => (row + 1) * rowHeight > from && row * rowHeight < from + height;
+  const rows = around.rows(kept.current, group, isSeen, (row) => (
+    <div
+      key={row}
+      class="pd-vrow"
+      style={{ height: `${rowHeight}px`, top: `${(row - group) * rowHeight}px` }}
+    >
+      {props.render(row)}
+    </div>
+  ));
   return (
     <div
       ref={box}
@@ -173,4 +184,71 @@ function shown(before: readonly number[], first: number, last: number, count: nu
   const above = before.filter((row) => row < first && stays(row));
   const below = before.filter((row) => row >= last && stays(row));
   return [...above, ...Array.from({ length: last - first }, (_, i) => first + i), ...below];
+}
+
+/** Rows in view at once, those around them once the cursor rests; until then as they were. */
+function useAround(): Around {
+  const pictures = useContext(PICTURES);
+  const again = useSignal(0);
+  void again.value;
+  const around = useMemo(() => new Around(() => again.value++), []);
+  useEffect(() => {
+    // Nobody sees those of the rows that the cursor only passes.
+    if (!around.isBehind) return;
+    const timer = setTimeout(() => pictures.add(around.piece), around.rest);
+    return () => {
+      clearTimeout(timer);
+      pictures.remove(around.piece);
+    };
+  });
+  return around;
+}
+
+class Around {
+  readonly piece: Piece;
+  /** Whether the next render makes and changes the rows around those in view. */
+  isDue = false;
+  /** Whether it has to. */
+  isBehind = false;
+  /** Milliseconds until it does. */
+  rest = REST;
+  private made = new Map<number, JSX.Element>();
+  private group = -1;
+  private first = -1;
+  private ahead = 0;
+
+  constructor(render: () => void) {
+    this.piece = new Piece(() => {
+      this.isDue = true;
+      render();
+    }, true);
+  }
+
+  /** The rows of a short list that are there: at rest a few more with each picture. */
+  reach(first: number, last: number, count: number): [from: number, to: number] {
+    if (this.isDue) this.ahead = Math.min(this.ahead + AHEAD, MOST_AHEAD);
+    else if (first !== this.first) this.ahead = 0;
+    this.first = first;
+    const [from, to] = [Math.max(first - this.ahead, 0), Math.min(last + this.ahead, count)];
+    this.isBehind = this.ahead < MOST_AHEAD && to - from < count;
+    return [from, to];
+  }
+
+  rows(
+    wanted: readonly number[],
+    group: number,
+    isSeen: (row: number) => boolean,
+    render: (row: number) => JSX.Element,
+  ): JSX.Element[] {
+    const made = new Map<number, JSX.Element>();
+    for (const row of wanted) {
+      const isFresh = this.isDue || isSeen(row);
+      const one = isFresh ? render(row) : group === this.group ? this.made.get(row) : undefined;
+      if (one) made.set(row, one);
+      this.isBehind ||= !isFresh;
+    }
+    this.rest = this.isDue ? 0 : REST;
+    [this.made, this.group, this.isDue] = [made, group, false];
+    return [...made.values()];
+  }
 }

@@ -62,6 +62,25 @@ describe("the events", () => {
     expect(on.app.event).toBe(last);
   });
 
+  it.each(["past_the_end", "hopper_matmul"])(
+    "%s: name the file where there are several",
+    async (name) => {
+      page = await pageOf(name);
+      await page.click('[data-pd-tab="events"]');
+      const { model } = page.app;
+      expect(model.hasFiles).toBe(name === "hopper_matmul");
+      let known = 0;
+      for (const row of rows(page)) {
+        const [event, , , line] = [...row.children].map((cell) => cell.textContent ?? "");
+        const number = Number(event.replaceAll(",", ""));
+        if (!model.lineOf(number)) continue;
+        known++;
+        expect(line).toBe(model.hasFiles ? model.place(number) : `${model.lineOf(number)}`);
+      }
+      expect(known).toBeGreaterThan(5);
+    },
+  );
+
   it("say that nothing matches", async () => {
     const on = await open('kind="print"');
     expect(on.root.textContent).toContain("No event meets these conditions.");

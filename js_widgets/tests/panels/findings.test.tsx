@@ -2,6 +2,7 @@ import { render } from "preact";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Finding } from "../../src/model/rows";
 import { factsOf, slices } from "../../src/panels/findings/facts";
+import { WaitGraph } from "../../src/panels/findings/graph";
 import { isRace, Race } from "../../src/panels/findings/race";
 import { type Page, pageOf } from "../app";
 
@@ -127,6 +128,29 @@ describe("findings", () => {
     nodes[0].dispatchEvent(new MouseEvent("click", { bubbles: true }));
     await page.settle();
     expect(page.app.thread.value).toBe(graph.nodes[0].thread);
+  });
+
+  it.each([
+    ["deadlock", "line 7", "line 9"],
+    ["hopper_matmul", "a.py:7", "b.py:9"],
+  ])("%s: a wait-for graph names the file where there are several", async (name, mine, its) => {
+    page = await pageOf(name);
+    const node = {
+      thread: 0,
+      name: "w",
+      state: "waits",
+      file: "src/a.py",
+      line: 7,
+      object: "full",
+    };
+    const edge = { from: 0, to: 0, object: "full", file: "src/b.py", line: 9, state: "waits" };
+    const box = document.createElement("div");
+    render(<WaitGraph app={page.app} graph={{ nodes: [node], edges: [edge] }} />, box);
+    expect(box.querySelector(".pd-node")?.getAttribute("aria-label")).toBe(
+      `w waits for full, ${mine}`,
+    );
+    expect(box.querySelector(".pd-way")?.textContent).toContain(`would signal at ${its}`);
+    expect(box.querySelector(".pd-way text")?.textContent).toBe(`full · ${its}`);
   });
 
   it("say so where nothing was checked, and where nothing was found", async () => {

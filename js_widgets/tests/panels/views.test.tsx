@@ -261,6 +261,19 @@ describe("the panels in a page", () => {
   let page: Page | undefined;
   afterEach(() => page?.dispose());
 
+  test("the legend of the memory shows the lines of what is not set", async () => {
+    page = await pageOf("elementwise");
+    const { model } = page.app;
+    let buffer = 0;
+    while (model.buffers.role(buffer) !== "output") buffer++;
+    page.app.moveTo(1);
+    page.app.focus({ buffer });
+    await page.settle();
+    const keys = [...page.root.querySelectorAll<HTMLElement>(".pd-legend-key")];
+    const key = keys.find((one) => one.textContent?.includes("uninitialized"));
+    expect(key?.querySelector(".pd-swatch")?.getAttribute("style")).toContain("gradient(135deg");
+  });
+
   test.each(["grid", "threads", "memory"])(
     "%s mounts and has a text for those who cannot see it",
     async (id) => {

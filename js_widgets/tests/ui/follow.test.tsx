@@ -63,6 +63,9 @@ describe("followers", () => {
     await rendered();
     expect(shown(followers)).toEqual([5, 0, 0]);
     expect(app.isBehind.value).toBe(true);
+    // The picture that shows this.
+    await frame();
+    expect(shown(followers)).toEqual([5, 0, 0]);
     await frame();
     expect(shown(followers)).toEqual([5, 5, 0]);
     app.moveTo(7);
@@ -88,7 +91,7 @@ describe("followers", () => {
     for (const cursor of [40, 3, 60, 20]) {
       app.moveTo(cursor);
       await rendered();
-      if (one.cursor.value !== cursor) await frame();
+      for (let i = 0; i < 2 && one.cursor.value !== cursor; i++) await frame();
       const event = one.event;
       expect(one.cursor.value).toBe(cursor);
       expect(one.thread.value).toBe(app.model.events.thread[event]);
@@ -130,11 +133,36 @@ describe("followers", () => {
     const app = await appOf("dma");
     const followers = new Followers(app, 1);
     const other = await modelOf("elementwise");
+    const { stop } = slowly(followers, 1, 0);
     app.addRun({ number: 1, label: "what if", model: other });
     app.showRun(1, 3);
     await rendered();
     expect(followers.of(0).model).toBe(other);
     expect(followers.of(0).cursor.value).toBe(3);
+    stop();
+  });
+
+  it("are followed in turn by parts of their panels", async () => {
+    const app = await appOf("dma");
+    const followers = new Followers(app, 1);
+    const panel = followers.of(0);
+    const part = new Followers(panel, 1, followers.pictures);
+    const { frame, stop } = slowly(followers, 1, 10);
+    const seen = () => [panel.cursor.value, part.of(0).cursor.value];
+    app.moveTo(5);
+    await rendered();
+    expect(seen()).toEqual([5, 0]);
+    expect(app.isBehind.value).toBe(true);
+    for (let i = 0; i < 2; i++) await frame();
+    expect(seen()).toEqual([5, 5]);
+    expect(app.isBehind.value).toBe(false);
+    part.of(0).jump(6);
+    expect([app.cursor.value, ...seen()]).toEqual([7, 7, 7]);
+    part.dispose();
+    app.moveTo(3);
+    for (let i = 0; i < 4; i++) await frame();
+    expect(seen()).toEqual([3, 7]);
+    stop();
   });
 });
 

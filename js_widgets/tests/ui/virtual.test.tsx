@@ -18,6 +18,8 @@ const settle = async () => {
   await frame();
 };
 
+const rested = () => new Promise((resolve) => setTimeout(resolve, 500));
+
 async function show(count: number, reveal: number): Promise<void> {
   const rows = (row: number) => <b>{row}</b>;
   render(<VirtualList count={count} rowHeight={ROW} reveal={reveal} render={rows} />, host);
@@ -57,13 +59,36 @@ describe("a virtual list", () => {
 
   it("keeps rows of a short list that were seen, but not all of a long one", async () => {
     await show(300, 20);
-    await show(300, 60);
+    await show(300, 40);
     expect(placeOf(20)).not.toBe(-1);
     await show(300, 299);
     expect(placeOf(20)).toBe(-1);
     await show(5000, 20);
     await show(5000, 70);
     expect(placeOf(20)).toBe(-1);
+  });
+
+  it.each([300, 5000])("of %d rows changes those around the seen ones at rest", async (count) => {
+    const place = count >> 1;
+    const rows = (text: string) => (row: number) => <b>{`${row} ${text}`}</b>;
+    const all = () => [...host.querySelectorAll(".pd-vrow")].map((one) => one.textContent ?? "");
+    const list = (text: string) => (
+      <VirtualList count={count} rowHeight={ROW} reveal={place} render={rows(text)} />
+    );
+    render(list("old"), host);
+    await rested();
+    const around = all().length;
+    expect(around).toBeGreaterThan(HEIGHT / ROW + 2);
+    render(list("new"), host);
+    await settle();
+    const isNew = (text: string) => text.endsWith("new");
+    const seen = all().filter(isNew).length;
+    expect(seen).toBeGreaterThanOrEqual(HEIGHT / ROW);
+    expect(seen).toBeLessThanOrEqual(HEIGHT / ROW + 1);
+    expect(all().length).toBe(around);
+    await rested();
+    expect(all().every(isNew)).toBe(true);
+    expect(all().length).toBe(around);
   });
 
   it("shows what is scrolled to by hand", async () => {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug import errors
+from pallas_debug.accepted import one_of
 from pallas_debug.ir import chips
 from pallas_debug.trace import RecordedBuffer, RecordedLaunch, Trace
 from pallas_debug.views.plot import style
@@ -28,8 +28,7 @@ def memory(trace: Trace, *, launch: int = 0, space: str | None = None) -> Any:
     """
     one = style.launch_of(trace, launch)
     spaces = _spaces(trace, one)
-    if space is not None and space not in spaces:
-        raise errors.BadOption(option="space", value=space, accepted=tuple(spaces))
+    space = None if space is None else one_of("space", space, spaces)
     shown = [space] if space else list(spaces)
     with style.figure(0.5 + 1.45 * max(len(shown), 1)) as made:
         axes = made.subplots(max(len(shown), 1), 1, squeeze=False)[:, 0]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import whole
 from pallas_debug.trace import Kind, RecordedLaunch, Trace
 from pallas_debug.views.plot import cells, moment, style
 from pallas_debug.views.plot.contents import Contents, Scale, scale_of
@@ -44,10 +45,9 @@ def animation(
         how many events lie between two.
       report: What the checks say; blocks with a finding get a letter then.
     """
-    if not 1 <= frames <= ACCEPTED_FRAMES:
-        accepted = f"1 … {ACCEPTED_FRAMES}"
-        raise errors.BadOption(option="frames", value=frames, accepted=accepted)
-    one = style.launch_of(trace, launch)
+    words = f"1 … {ACCEPTED_FRAMES}"
+    frames = whole("frames", frames, words, low=1, high=ACCEPTED_FRAMES)
+    one, report = style.launch_of(trace, launch), style.report_of(report)
     stops = _stops(one, frames)
     name = written_most(trace, one) if buffer is None else buffer
     shown = moment.scene(trace, stops[0], name, report)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import one_of
 from pallas_debug.trace import RecordedLaunch, Trace
 from pallas_debug.views import bundle_tables
 from pallas_debug.views.bundle_schema import WORST
@@ -41,8 +42,7 @@ def grid(
       launch: Number of the launch.
       report: What the checks say; needed for `findings`.
     """
-    if color not in COLORS:
-        raise errors.BadOption(option="color", value=color, accepted=tuple(COLORS))
+    color, report = one_of("color", color, COLORS), style.report_of(report)
     if color == "findings" and report is None:
         accepted = "a report, for color='findings': report=pldb.check(trace)"
         raise errors.BadOption(option="report", value=None, accepted=accepted)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import whole
 from pallas_debug.trace import Trace, fold
 from pallas_debug.trace.query import about_a_buffer
 from pallas_debug.views.plot import style
@@ -67,9 +68,7 @@ def contents(
     trace: Trace, name: Any, at: int | None, index: Sequence[int] | None = None
 ) -> Contents:
     """What a buffer held before event `at`; arguments as those of `buffer`."""
-    moment = len(trace) if at is None else at
-    if not 0 <= moment <= len(trace):
-        raise errors.BadOption(option="at", value=at, accepted=f"0 … {len(trace)}")
+    moment = style.moment_of(trace, at)
     number = _instance(trace, name, moment)
     row = trace.buffer_rows[number]
     place = _index(index, row.shape)
@@ -99,7 +98,8 @@ def contents(
 
 def _instance(trace: Trace, name: Any, moment: int) -> int:
     """The row of a buffer; of several instances the one that was touched last."""
-    named = [i for i, row in enumerate(trace.buffer_rows) if row.name == name]
+    rows = enumerate(trace.buffer_rows if isinstance(name, str) else ())
+    named = [i for i, row in rows if row.name == name]
     if len(named) < 2:
         return fold.buffer_number(trace, name)
     touched = trace.events.where(buffer=name)
@@ -109,12 +109,14 @@ def _instance(trace: Trace, name: Any, moment: int) -> int:
 
 def _index(index: Sequence[int] | None, shape: tuple[int, ...]) -> tuple[int, ...]:
     outer = shape[: max(len(shape) - 2, 0)]
-    place = (0,) * len(outer) if index is None else tuple(int(i) for i in index)
-    if len(place) != len(outer) or any(
-        not 0 <= i < size for i, size in zip(place, outer, strict=True)
-    ):
-        accepted = f"{len(outer)} places below {outer}" if outer else "nothing"
-        raise errors.BadOption(option="index", value=index, accepted=accepted)
+    if index is None:
+        return (0,) * len(outer)
+    words = f"{len(outer)} places below {outer}" if outer else "nothing"
+    given = [] if isinstance(index, str) or not np.iterable(index) else [*index]
+    place = tuple(whole("index", i, words, low=0) for i in given)
+    inside = all(i < size for i, size in zip(place, outer, strict=False))
+    if len(place) != len(outer) or not np.iterable(index) or not inside:
+        raise errors.BadOption(option="index", value=index, accepted=words)
     return place
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import whole
 from pallas_debug.trace import RecordedLaunch, Trace
 from pallas_debug.views import bundle_tables
 from pallas_debug.views.plot import style
@@ -52,8 +53,9 @@ def timeline(
       end: The first event not to show any more; the launch's end where it is None.
     """
     one = style.launch_of(trace, launch)
-    first = one.first_event if start is None else start
-    last = one.last_event if end is None else end
+    first = one.first_event if start is None else whole("start", start)
+    last = one.last_event if end is None else whole("end", end)
+    last = min(last, max(first + 1, len(trace)))
     if not first < last:
         raise errors.BadOption(option="end", value=last, accepted=f"more than {first}")
     lanes = lanes_of(trace, one, _wanted(one, blocks), first, last)
@@ -75,11 +77,17 @@ def _wanted(launch: RecordedLaunch, blocks: Any) -> set[int] | None:
     if blocks is None:
         return None
     found: set[int] = set()
+    words = f"a list of blocks of a grid of {launch.block_shape}"
+    if isinstance(blocks, str) or not np.iterable(blocks):
+        raise errors.BadOption(option="blocks", value=blocks, accepted=words)
     for block in blocks:
-        number = launch.linear(block) if isinstance(block, tuple) else int(block)
+        if isinstance(block, tuple):
+            place = tuple(whole("blocks", i, words) for i in block)
+            number = launch.linear(place)
+        else:
+            number = whole("blocks", block, words)
         if not 0 <= number < launch.blocks:
-            accepted = f"blocks of a grid of {launch.block_shape}"
-            raise errors.BadOption(option="blocks", value=block, accepted=accepted)
+            raise errors.BadOption(option="blocks", value=block, accepted=words)
         found.add(number)
     return found
 

@@ -76,6 +76,7 @@ def overview(
         that was touched last.
       report: What the checks say; blocks with a finding get a letter then.
     """
+    report = style.report_of(report)
     moment = _moment(trace, at, report)
     shown = scene(trace, moment, buffer, report)
     seen = held(shown, moment)
@@ -84,15 +85,12 @@ def overview(
 
 
 def _moment(trace: Trace, at: int | None, report: Any) -> int:
-    if not len(trace):
+    if not len(style.trace_of(trace)):
         raise errors.BadOption(
             option="trace", value=trace, accepted="a trace with at least one event"
         )
     opens = report.opens_at if report is not None else -1
-    moment = at if at is not None else opens + 1 if opens >= 0 else len(trace)
-    if not 0 <= moment <= len(trace):
-        raise errors.BadOption(option="at", value=at, accepted=f"0 … {len(trace)}")
-    return moment
+    return style.moment_of(trace, opens + 1 if at is None and opens >= 0 else at)
 
 
 def scene(trace: Trace, moment: int, buffer: str | None, report: Any) -> Scene:
@@ -130,7 +128,8 @@ def _shows(buffer: Any, launch: RecordedLaunch) -> bool:
 
 def held(shown: Scene, moment: int) -> Contents | None:
     """What the buffer holds at a moment, None where no buffer is shown."""
-    return contents(shown.trace, shown.buffer, moment) if shown.buffer else None
+    is_none = isinstance(shown.buffer, str) and not shown.buffer
+    return None if is_none else contents(shown.trace, shown.buffer, moment)
 
 
 def draw(

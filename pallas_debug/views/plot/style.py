@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pallas_debug import errors
+from pallas_debug.accepted import of_type, whole
+from pallas_debug.checks import Report
 from pallas_debug.trace import RecordedLaunch, Trace
 
 # Okabe and Ito's colors, told apart with every kind of color vision.
@@ -86,11 +88,29 @@ def _drawn(made: Any) -> Callable[[], bytes]:
 
 def launch_of(trace: Trace, number: int) -> RecordedLaunch:
     """A launch by its number; another number is refused."""
-    count = len(trace.launches)
-    if not 0 <= number < count:
-        accepted = f"0 … {count - 1}" if count else "nothing: no kernel was launched"
-        raise errors.BadOption(option="launch", value=number, accepted=accepted)
-    return trace.launches[number]
+    count = len(trace_of(trace).launches)
+    words = f"0 … {count - 1}" if count else "nothing: no kernel was launched"
+    return trace.launches[whole("launch", number, words, low=0, high=count - 1)]
+
+
+def trace_of(trace: Any) -> Trace:
+    """A trace; anything else is refused."""
+    return of_type("trace", trace, Trace, "a trace (from a file: load(path))")
+
+
+def moment_of(trace: Any, at: Any) -> int:
+    """The event before which is looked; the end where it is None."""
+    count = len(trace_of(trace))
+    if at is None:
+        return count
+    return whole("at", at, f"0 … {count}", low=0, high=count)
+
+
+def report_of(report: Any) -> Any:
+    """A report, or None; anything else is refused."""
+    if report is None:
+        return None
+    return of_type("report", report, Report, "a report: pldb.check(trace)")
 
 
 def brief(name: str, most: int = 26) -> str:

@@ -91,7 +91,7 @@ function Evidence({ app, finding }: { app: App; finding: Finding }) {
           <EventLink app={app} event={event} />{" "}
           <span class="pd-muted">
             {model.threads.name(model.events.thread[event])}
-            {model.lineOf(event) > 0 && `, line ${model.lineOf(event)}`}
+            {model.lineOf(event) > 0 && `, ${model.lineSaid(event)}`}
           </span>
         </li>
       ))}

@@ -7,6 +7,7 @@ interface Node {
   readonly thread: number;
   readonly name: string;
   readonly state: string;
+  readonly file?: string;
   readonly line: number;
   /** What it waits for, in words. */
   readonly object: string;
@@ -18,6 +19,7 @@ interface Edge {
   readonly object: string;
   /** Where the other thread would signal, 0 if unknown. */
   readonly line: number;
+  readonly file?: string;
   readonly state: string;
 }
 
@@ -114,7 +116,13 @@ export function WaitGraph({ app, graph }: { app: App; graph: Graph }): JSX.Eleme
           </marker>
         </defs>
         {edges.map((edge, i) => (
-          <Way key={i} edge={edge} from={where.get(edge.from)!} to={where.get(edge.to)!} />
+          <Way
+            key={i}
+            app={app}
+            edge={edge}
+            from={where.get(edge.from)!}
+            to={where.get(edge.to)!}
+          />
         ))}
         {nodes.map((node, i) => (
           <Box key={node.thread} app={app} node={node} at={at[i]} />
@@ -126,14 +134,19 @@ export function WaitGraph({ app, graph }: { app: App; graph: Graph }): JSX.Eleme
   );
 }
 
-function Way({ edge, from, to }: { edge: Edge; from: Point; to: Point }) {
+/** Where it stands, after some words; nothing if that is unknown. */
+function said(app: App, before: string, { file, line }: Node | Edge): string {
+  return line ? before + app.model.said(file ?? "", line) : "";
+}
+
+function Way({ app, edge, from, to }: { app: App; edge: Edge; from: Point; to: Point }) {
   const { path, label } = edge.from === edge.to ? loop(from) : way(from, to);
-  const text = edge.object + (edge.line ? ` · line ${edge.line}` : "");
+  const text = edge.object + said(app, " · ", edge);
   return (
     <g class={`pd-way ${edge.state === "waits" ? "pd-way-stuck" : ""}`}>
       <title>
         waits for {edge.object}
-        {edge.line ? `, which the other would signal at line ${edge.line}` : ""}
+        {said(app, ", which the other would signal at ", edge)}
       </title>
       <path d={path} marker-end="url(#pd-arrow)" />
       <text x={label[0]} y={label[1] + 4}>
@@ -145,9 +158,7 @@ function Way({ edge, from, to }: { edge: Edge; from: Point; to: Point }) {
 
 function Box({ app, node, at }: { app: App; node: Node; at: Point }) {
   const stuck = node.state === "waits";
-  const does = stuck
-    ? `waits for ${node.object}${node.line ? `, line ${node.line}` : ""}`
-    : "has ended";
+  const does = stuck ? `waits for ${node.object}${said(app, ", ", node)}` : "has ended";
   const go = () => {
     const last = app.model.lastOfThread(node.thread, app.model.count);
     if (last >= 0) app.jump(last);

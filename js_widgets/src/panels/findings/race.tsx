@@ -50,8 +50,8 @@ export function Race({ app, details }: { app: App; details: RaceDetails }): JSX.
               {access.kind} {access.region || "…"}
             </div>
             <div class="pd-muted">
-              <EventLink app={app} event={access.event} short /> · line {access.line} · tick{" "}
-              {access.tick}
+              <EventLink app={app} event={access.event} short /> ·{" "}
+              {app.model.lineSaid(access.event) || `line ${access.line}`} · tick {access.tick}
             </div>
           </div>
         ))}

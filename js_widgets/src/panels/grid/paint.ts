@@ -6,6 +6,7 @@ import { fitted, type Measure, measurer } from "../drawing/text";
 import type { Facet } from "./facets";
 import { LABEL } from "./facets";
 import { axisName, labelsOf } from "./labels";
+import type { GridLayout, Line } from "./layout";
 
 /** How one class of cells looks: a color, with a mark in large cells and a pattern in smaller ones. */
 export interface Look {
@@ -57,34 +58,49 @@ function paintLarge(context: Context, facet: Facet, shown: Shown, theme: Theme):
   context.textAlign = "left";
 }
 
-/** A line of pixels for each row of cells, repeated down the cell. */
+interface Drawn {
+  readonly image: ImageData;
+  readonly inks: readonly number[];
+  readonly classes: Int16Array;
+}
+
+/** The last pixels of a grid: a step changes few of its cells. */
+const drawn = new WeakMap<GridLayout, Drawn>();
+
+/** A pixel for each pixel of a cell. */
 function paintSmall(context: Context, facet: Facet, shown: Shown): void {
   const { grid } = facet;
   const ratio = context.getTransform().a;
   const [width, height] = [grid.columns.length, grid.rows.length].map((n) => Math.ceil(n * ratio));
   if (!(width > 0 && height > 0)) return;
-  const image = context.createImageData(width, height);
-  const out = new Uint32Array(image.data.buffer);
   const inks = shown.looks.map((look) => (look ? packed(context, look.fill ?? look.color) : 0));
+  let last = drawn.get(grid);
+  if (last?.image.width !== width || last.image.height !== height || !same(last.inks, inks)) {
+    const image = context.createImageData(width, height);
+    last = { image, inks, classes: new Int16Array(grid.blocks).fill(-1) };
+    drawn.set(grid, last);
+  }
+  const { image, classes } = last;
+  const out = new Uint32Array(image.data.buffer);
   const spacing = grid.columns.cell >= 4 ? 1 : 0;
-  const [nx, ny] = [grid.columns.offsets.length, grid.rows.offsets.length];
-  for (let row = 0; row < ny; row++) {
-    const top = Math.round(grid.rows.offsets[row] * ratio);
-    const bottom = Math.round((grid.rows.offsets[row] + grid.rows.cell - spacing) * ratio);
-    const start = top * width;
-    for (let column = 0; column < nx; column++) {
-      const block = grid.at[row * nx + column];
-      const ink = block < 0 ? 0 : inks[shown.classes[block]];
-      if (!ink) continue;
-      const left = Math.round(grid.columns.offsets[column] * ratio);
-      const right = Math.round(
-        (grid.columns.offsets[column] + grid.columns.cell - spacing) * ratio,
-      );
-      out.fill(ink, start + left, start + right);
-    }
-    for (let y = top + 1; y < bottom; y++) out.copyWithin(y * width, start, start + width);
+  const edges = ({ offsets, cell }: Line, to: number) =>
+    Int32Array.from(offsets, (at) => Math.round((at + (to ? cell - spacing : 0)) * ratio));
+  const [left, right] = [edges(grid.columns, 0), edges(grid.columns, 1)];
+  const [top, bottom] = [edges(grid.rows, 0), edges(grid.rows, 1)];
+  for (let block = 0; block < grid.blocks; block++) {
+    const found = shown.classes[block];
+    if (classes[block] === found) continue;
+    classes[block] = found;
+    const ink = inks[found] ?? 0;
+    const [row, column] = [grid.row[block], grid.column[block]];
+    for (let y = top[row]; y < bottom[row]; y++)
+      for (let x = y * width + left[column]; x < y * width + right[column]; x++) out[x] = ink;
   }
   context.putImageData(image, Math.round(facet.x * ratio), Math.round(facet.y * ratio));
+}
+
+function same(a: readonly number[], b: readonly number[]): boolean {
+  return a.length === b.length && a.every((one, i) => one === b[i]);
 }
 
 /** Frames around the clusters. */

@@ -2,14 +2,16 @@
 
 import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
-import type { Slice } from "./slice";
+import { type Slice, sliceOf } from "./slice";
 import type { MemoryView } from "./view";
 
 export function Axes({ view, shape }: { view: MemoryView; shape: readonly number[] }) {
   const wide = shape.filter((size) => size > 1).length;
   const shown = shape.length >= 3 && (wide >= 3 || view.settings.value.axes !== null);
   const last = useRef<JSX.Element | null>(null);
+  const deep = view.isRested.value && !last.current ? view.firstDeep.value : null;
   if (shown) last.current = <Dimensions view={view} shape={shape} slice={view.slice.value} />;
+  else if (deep) last.current = <Dimensions view={view} shape={deep} slice={sliceOf(deep)} />;
   return (
     <div class="pd-axes" hidden={!shown}>
       {last.current}

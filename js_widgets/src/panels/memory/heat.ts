@@ -115,14 +115,22 @@ function firstCodes(
   part: Part,
   { codes: out, rows, columns }: Picture,
 ): void {
+  const factor = (STEPS - 1) / (range.high - range.low);
+  const plain = Number.isFinite(factor) && factor > 0;
+  const places = Int32Array.from(
+    { length: columns },
+    (_, column) =>
+      (part.column + Math.ceil((column * part.columns) / columns)) * slice.columnStride,
+  );
   for (let row = 0; row < rows; row++) {
-    const r = part.row + Math.ceil((row * part.rows) / rows);
+    const first = (part.row + Math.ceil((row * part.rows) / rows)) * slice.rowStride;
     for (let column = 0; column < columns; column++) {
-      const c = part.column + Math.ceil((column * part.columns) / columns);
-      const place = r * slice.rowStride + c * slice.columnStride;
+      const place = first + places[column];
       if (place >= slice.limit) break;
       const at = slice.base + place;
-      out[row * columns + column] = stepOf(values[order ? order[at] : at], range);
+      const value = values[order ? order[at] : at];
+      const step = plain ? (value - range.low) * factor + 0.5 : stepOf(value, range);
+      out[row * columns + column] = step < 0 ? 0 : step >= STEPS ? STEPS - 1 : step | 0;
     }
   }
 }

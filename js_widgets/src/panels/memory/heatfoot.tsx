@@ -28,15 +28,11 @@ export function Legend({ view }: { view: MemoryView }) {
   const { survey, range, memory, change } = data;
   const theme = view.app.theme.value;
   const text = (number: number) => formatNumber(number, memory.dtype, 4);
-  const keys: [
-    number,
-    { color: string; pattern?: string; mark?: string; hollow?: boolean },
-    string,
-  ][] = [
+  const keys: [number, { color: string; pattern: string; hollow?: boolean }, string][] = [
     [survey.nan, { color: theme.abort, pattern: "cross" }, "NaN"],
     [survey.infinite, { color: theme.write, pattern: "rising" }, "infinite"],
-    [survey.unset, { color: theme.muted, hollow: true, mark: "?" }, "uninitialized"],
-    [survey.missing, { color: theme.muted, hollow: true, mark: "·" }, "not in this page"],
+    [survey.unset, { color: theme.muted, pattern: "rising", hollow: true }, "uninitialized"],
+    [survey.missing, { color: theme.done, pattern: "dots", hollow: true }, "not in this page"],
   ];
   return (
     <div class="pd-legend" role="note">

@@ -2,6 +2,8 @@
 
 import { useComputed } from "@preact/signals";
 import { bytesText } from "../../model/text";
+import { usePart } from "../../ui/follow";
+import type { App } from "../../ui/store";
 import { VirtualList } from "../../ui/virtual";
 import type { MemoryView } from "./view";
 
@@ -10,18 +12,19 @@ const ROW = 26;
 type State = "before" | "now" | "after";
 
 /** Whether a buffer has been born and has not ended. */
-function lives(view: MemoryView, buffer: number, cursor: number): State {
-  const { alloc, free } = view.app.model.buffers;
+function lives(app: App, buffer: number, cursor: number): State {
+  const { alloc, free } = app.model.buffers;
   if (alloc[buffer] >= 0 && cursor <= alloc[buffer]) return "before";
   return free[buffer] >= 0 && cursor > free[buffer] ? "after" : "now";
 }
 
 export function BufferList({ view }: { view: MemoryView }) {
-  const { app } = view;
+  // The values of a buffer come first.
+  const app = usePart(view.app);
   const rows = useComputed(() => view.listed(app.launch.value, app.block.value));
-  const selected = rows.value.indexOf(view.buffer.value);
+  const selected = rows.value.indexOf(app.buffer.value);
   const { every } = view.settings.value;
-  const range = useComputed(() => rangeOf(view)).value;
+  const range = useComputed(() => rangeOf(app, view.settings.value.every)).value;
   const cursor = app.cursor.value;
   const at = (Math.round((part(range, cursor) * LIFE_STEPS) / 100) * 100) / LIFE_STEPS;
   const select = (row: number) => {
@@ -32,7 +35,7 @@ export function BufferList({ view }: { view: MemoryView }) {
     const by: Record<string, number> = { ArrowUp: -1, ArrowDown: 1, PageUp: -10, PageDown: 10 };
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (by[event.key]) select(selected + by[event.key]);
-    else if (event.key === "Enter" && view.buffer.value >= 0) jumpToBirth(view, view.buffer.value);
+    else if (event.key === "Enter" && selected >= 0) jumpToBirth(view, rows.value[selected]);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -45,14 +48,14 @@ export function BufferList({ view }: { view: MemoryView }) {
       class="pd-buffers"
       label="Buffers; Enter goes to where one begins"
       reveal={selected}
-      revealKey={view.buffer.value}
+      revealKey={app.buffer.value}
       onKeyDown={key}
       render={(i) => (
         <Row
           view={view}
           buffer={rows.value[i]}
           selected={i === selected}
-          state={lives(view, rows.value[i], cursor)}
+          state={lives(app, rows.value[i], cursor)}
           every={every}
           range={range}
           at={at}
@@ -128,10 +131,9 @@ interface Range {
 }
 
 /** The events of the selected block, or of the launch where all blocks are listed. */
-function rangeOf(view: MemoryView): Range {
-  const { app } = view;
+function rangeOf(app: App, every: boolean): Range {
   const launch = app.launch.value;
-  const row = view.settings.value.every ? -1 : app.model.blockRow(launch, app.block.value);
+  const row = every ? -1 : app.model.blockRow(launch, app.block.value);
   const { firstEvent, lastEvent } = app.model.launches[launch];
   if (row < 0) return { first: firstEvent, last: lastEvent };
   return { first: app.model.blocks.first[row], last: app.model.blocks.last[row] };

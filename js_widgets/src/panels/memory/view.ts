@@ -15,6 +15,7 @@ import { Differences, rangeOverTime, surveyOfConstant, type Tally } from "./cont
 import { layoutOf } from "./declared";
 import { type Survey, survey } from "./heat";
 import { Pixels } from "./heatpaint";
+import { listed } from "./listed";
 import type { Physical } from "./physical";
 import { FITTED, type View } from "./plot";
 import { askKernel, counted, countText, type SheetData, wholeSheet } from "./sheet";
@@ -146,29 +147,7 @@ export class MemoryView {
     const { buffers } = model;
     const wanted = this.settings.value.every ? -1 : block;
     const key = `${this.app.run.value} ${buffers.count} ${launch} ${wanted}`;
-    return this.lists.of(key, () => {
-      const row = model.blockRow(launch, wanted);
-      const first = row < 0 ? -1 : model.blocks.first[row];
-      const found: number[] = [];
-      for (let b = 0; b < buffers.count; b++) {
-        if (buffers.launch[b] !== launch) continue;
-        const own = wanted < 0 || buffers.block[b] < 0 || buffers.block[b] === wanted;
-        if (own || (first >= 0 && this.stayed(b, first))) found.push(b);
-      }
-      return Int32Array.from(found);
-    });
-  }
-
-  /** Whether a buffer is a window that a core keeps from an earlier grid point. */
-  private stayed(buffer: number, event: number): boolean {
-    const { buffers, events } = this.app.model;
-    const free = buffers.free[buffer];
-    return (
-      buffers.alloc[buffer] < event &&
-      (free < 0 || free >= event) &&
-      buffers.role(buffer) === "window" &&
-      buffers.thread[buffer] === events.thread[event]
-    );
+    return this.lists.of(key, () => listed(model, launch, wanted));
   }
 
   /** Contents that a kernel was asked for: nothing is missing in them. */
@@ -202,6 +181,16 @@ export class MemoryView {
     let b = 0;
     while (b < buffers.count && !buffers.isSync(b)) b++;
     return b < buffers.count ? b : -1;
+  });
+
+  /** The shape of a buffer with more than two dimensions, null if there is none. */
+  readonly firstDeep = computed(() => {
+    const { buffers } = this.app.model;
+    for (let b = 0; b < buffers.count; b++) {
+      const shape = buffers.shape(b);
+      if (shape.length > 2 && shape.filter((size) => size > 1).length > 2) return shape;
+    }
+    return null;
   });
 
   set(part: Partial<Settings>): void {

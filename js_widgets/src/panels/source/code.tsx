@@ -242,7 +242,7 @@ function Counts({
   counts: ReturnType<typeof countsOf>;
 }) {
   const one = found.get(line);
-  if (!one) return <span class="pd-counts" />;
+  if (!one) return <span class="pd-counts" title="" />;
   const title = `${plural(one.executions, "execution")}, ${bytesText(one.read)} read, ${bytesText(one.written)} written, ${plural(one.waits, "wait")}`;
   const share = Math.log1p(one.executions) / Math.log1p(most);
   return (

@@ -1,0 +1,101 @@
+"""Arguments as a public function accepts them; anything else is one clear error.
+
+Each function gives the argument back in its plain form: NumPy's and JAX's scalars become
+Python's. It knows the errors only, so that every layer may ask at its doors.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Iterable
+from typing import Any, SupportsFloat, TypeVar
+
+from pallas_debug.errors import BadOption
+
+T = TypeVar("T")
+
+
+def whole(
+    option: str,
+    value: Any,
+    accepted: str = "a whole number",
+    *,
+    low: int | None = None,
+    high: int | None = None,
+) -> int:
+    """An integer of whatever type, not below `low` and not above `high`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise BadOption(option=option, value=value, accepted=accepted) from None
+    if (low is not None and number < low) or (high is not None and number > high):
+        raise BadOption(option=option, value=value, accepted=accepted)
+    return number
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer, of whatever type."""
+    try:
+        operator.index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def flag(option: str, value: Any) -> bool:
+    """Yes or no."""
+    try:
+        is_known = value in (False, True)
+    except ValueError:  # an array
+        is_known = False
+    if not is_known:
+        raise BadOption(option=option, value=value, accepted=(True, False))
+    return bool(value)
+
+
+def real(option: str, value: Any, accepted: str, *, low: float) -> float:
+    """A number of whatever type, not below `low` and not NaN."""
+    is_text = isinstance(value, str | bytes) or not isinstance(value, SupportsFloat)
+    try:
+        number = float("nan") if is_text else float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not number >= low:
+        raise BadOption(option=option, value=value, accepted=accepted)
+    return number
+
+
+def one_of(option: str, value: Any, words: Iterable[str]) -> str:
+    """One of some words; another is refused with the nearest."""
+    known = tuple(words)
+    if not isinstance(value, str) or value not in known:
+        raise BadOption(option=option, value=value, accepted=known)
+    return value
+
+
+def of_type(option: str, value: Any, kind: type[T], accepted: str) -> T:
+    """A value of a type."""
+    if not isinstance(value, kind):
+        raise BadOption(option=option, value=value, accepted=accepted)
+    return value
+
+
+def text(option: str, value: Any, accepted: str = "a text") -> str:
+    """A text."""
+    return of_type(option, value, str, accepted)
+
+
+def file_path(value: Any, accepted: str = "the path of a file") -> str:
+    """The path of a file, as text."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise BadOption(option="path", value=value, accepted=accepted)
+    return os.fsdecode(value)
+
+
+def keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuses the first keyword that a function does not know."""
+    words = tuple(known)
+    for name in given:
+        if name not in words:
+            raise BadOption(option=function, value=name, accepted=words)
