@@ -78,6 +78,10 @@ class Writer:
             self.regions.append(row)
         return number
 
+    def known_region(self, row: tuple[int, ...]) -> int:
+        """Number of a region that was written before, -1 for another one."""
+        return self._region_ids.get(row, -1)
+
     def payload(self, value: Any) -> int:
         """Number of a recorded value; the same object is stored once."""
         key = id(value)

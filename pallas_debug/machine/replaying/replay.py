@@ -79,6 +79,7 @@ class Replay:
     Attributes:
       entry: Where a core enters a grid point; -1 for blocks of their own.
       legs: Where the loop notes what it runs: `(thread, from, to)`; None if nowhere.
+      kept: Ways that an earlier run found, until this writer has their regions.
     """
 
     @classmethod
@@ -101,6 +102,7 @@ class Replay:
         self.lessons = 0
         self.seen: dict[Any, Template] = {}
         self.ways: list[Way] = []
+        self.kept = [way[1:] for way in program.ways if way[0] == m.options]
         self.done: list[tuple[Template, At]] = []
         self.events = 0
         self.first = 0
@@ -116,6 +118,12 @@ class Replay:
 
     def _between(self, core: states.Thread | None, watch: Watch, limit: int) -> None:
         now = rest(self.m, core)
+        taught = bool(self.kept)
+        for template, path in tuple(self.kept):
+            found = template.of(self.m.writer)
+            if found is not None:
+                self.kept.remove((template, path))
+                self.ways.append(Way(template=found, path=path))
         if self.lesson is not None and now is not None:
             self._learn(self.lesson, now, -1 if core is None else core.number)
         ways = [
@@ -131,7 +139,7 @@ class Replay:
                 watch.countdown = 0
                 break
         self.legs = self.lesson = None
-        if self.lessons < MOST_LESSONS and len(self.ways) < MOST_WAYS:
+        if not taught and self.lessons < MOST_LESSONS and len(self.ways) < MOST_WAYS:
             now = now or rest(self.m, core)
             if now is not None:
                 self.lesson = Lesson(rest=now)
@@ -157,6 +165,13 @@ class Replay:
         ways = [way.template.key for way in self.ways]
         if path is not None and template.key not in ways:
             self.ways.append(Way(template=template, path=path))
+            self._keep(template, path)
+
+    def _keep(self, template: Template, path: Path) -> None:
+        """For the next run with these options; those of others are forgotten."""
+        options, kept = self.m.options, self.program.ways
+        kept[:] = [way for way in kept if way[0] == options]
+        kept.append((options, template, path))
 
     def _compiled(self, template: Template) -> Path | None:
         lengths = {s: seg.length for s, seg in self.program.segments.items()}
@@ -196,6 +211,8 @@ class Replay:
                 late = time.perf_counter() > until
                 if late or watch.interrupt.hit or self.events >= BATCH_EVENTS:
                     break
+            else:
+                going = False
         finally:
             if collecting:
                 gc.enable()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class Template:
       threads: The threads table's new rows; the parent is new, too, where the second
         of each is 1.
       choices: Step and thread since the beginning of the block, and whether it is new.
+      regions: Row and region of each event that has one and is not filled in.
     """
 
     key: Any
@@ -60,6 +61,7 @@ class Template:
     buffers: int
     threads: tuple[tuple[tuple[Any, ...], int], ...]
     choices: tuple[tuple[int, int, int], ...]
+    regions: tuple[tuple[int, tuple[int, ...]], ...]
     count: int = field(init=False)
     noted: int = field(init=False)
 
@@ -72,6 +74,15 @@ class Template:
         # In float64, where NumPy has a fast product; 2**53 is far away.
         rows = np.array(places, np.float64) @ self.rows.astype(np.float64)
         return rows.astype(np.int32).reshape(-1, self.count, len(COLUMNS))
+
+    def of(self, writer: Writer) -> Template | None:
+        """The same with this writer's numbers of regions, if it has them all."""
+        numbers = [writer.known_region(region) for _, region in self.regions]
+        if any(number < 0 for number in numbers):
+            return None
+        rows = self.rows.reshape(5, self.count, -1).copy()
+        rows[ONE, [row for row, _ in self.regions], REGION] = numbers
+        return replace(self, rows=rows.reshape(self.rows.shape))
 
     def agrees(self, other: Template) -> bool:
         """Whether another block of the same way has the same rows."""
@@ -122,6 +133,11 @@ def learned(
         choices=tuple(
             (step - before.step, *_since(thread, first))
             for _, step, thread in writer.choices[before.choices : now.choices]
+        ),
+        regions=tuple(
+            (int(row), writer.regions[rows[row, REGION]])
+            for row in np.flatnonzero(rows[:, REGION] >= 0)
+            if row not in open_rows
         ),
     )
 
