@@ -6,7 +6,7 @@ values are kept by reference (they are immutable by convention), nothing is judg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,8 +97,13 @@ class Writer:
             self._payload_ids[key] = number
         return number
 
-    def payer(self, limit: int, full: Callable[[], None]) -> Callable[[Any], int]:
-        """`payload` for very many values; -1 once more than `limit` bytes are kept."""
+    def payer(
+        self, limit: int, full: Callable[[], None]
+    ) -> tuple[Callable[[Any], int], Callable[[Sequence[Any]], list[int]]]:
+        """`payload` for very many values; -1 once more than `limit` bytes are kept.
+
+        The second one numbers several.
+        """
         ids, values, payload = self._payload_ids, self.payloads, self.payload
 
         def pay(value: Any) -> int:
@@ -115,7 +120,21 @@ class Writer:
                 self.payload_bytes += value.nbytes
             return number
 
-        return pay
+        def pays(several: Sequence[Any]) -> list[int]:
+            if self.payload_bytes > limit:
+                return [pay(value) for value in several]
+            numbers = list[int]()
+            for value in several:
+                number = -1 if type(value) is np.ndarray else pay(value)
+                if number < 0:
+                    number = ids.setdefault(id(value), len(values))
+                    if number == len(values):
+                        values.append(value)
+                        self.payload_bytes += value.nbytes
+                numbers.append(number)
+            return numbers
+
+        return pay, pays
 
     def part(self, numbers: np.ndarray) -> int:
         """Number of a region's mask or element numbers, the same for equal ones."""

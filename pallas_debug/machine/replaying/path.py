@@ -60,10 +60,12 @@ class Path:
       function: From the machine and the entry thread's registers to the function of a
         block.
       plans: The accesses that it uses.
+      wholes: Shapes of windows: their regions have numbers when it is called first.
     """
 
     function: Callable[[Any, list[Any]], Block]
     plans: tuple[Plan, ...]
+    wholes: tuple[tuple[int, ...], ...]
 
 
 def compile_path(
@@ -108,7 +110,11 @@ class _Builder(Scopes, Accesses):
             raise NotReplayable
         for group in self.users:
             self.data += (f"M.pop({value.text}, None)" for value in group)
-        return Path(function=self.function(), plans=tuple(self.source.plans))
+        return Path(
+            function=self.function(),
+            plans=tuple(self.source.plans),
+            wholes=tuple(self.wholes),
+        )
 
     def _leaves_values(self) -> bool:
         """Whether the core's next grid point may need a register that this one set."""

@@ -121,7 +121,7 @@ class Replay:
         taught = bool(self.kept)
         for template, path in tuple(self.kept):
             found = template.of(self.m.writer)
-            if found is not None:
+            if found is not None and all(map(self.quiet.has_all_of, path.wholes)):
                 self.kept.remove((template, path))
                 self.ways.append(Way(template=found, path=path))
         if self.lesson is not None and now is not None:
