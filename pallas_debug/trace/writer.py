@@ -121,17 +121,20 @@ class Writer:
             return number
 
         def pays(several: Sequence[Any]) -> list[int]:
-            if self.payload_bytes > limit:
-                return [pay(value) for value in several]
-            numbers = list[int]()
+            numbers, held, count = list[int](), self.payload_bytes, len(values)
             for value in several:
-                number = -1 if type(value) is np.ndarray else pay(value)
-                if number < 0:
-                    number = ids.setdefault(id(value), len(values))
-                    if number == len(values):
-                        values.append(value)
-                        self.payload_bytes += value.nbytes
+                if held > limit or type(value) is not np.ndarray:
+                    self.payload_bytes = held
+                    numbers.append(pay(value))
+                    held, count = self.payload_bytes, len(values)
+                    continue
+                number = ids.setdefault(id(value), count)
+                if number == count:
+                    values.append(value)
+                    held += value.nbytes
+                    count += 1
                 numbers.append(number)
+            self.payload_bytes = held
             return numbers
 
         return pay, pays

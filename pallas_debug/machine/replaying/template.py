@@ -69,11 +69,14 @@ class Template:
         self.count = self.rows.shape[1] // len(COLUMNS)
         self.noted = len(NOTED) * len(self.open_rows)
 
-    def at(self, places: Sequence[At]) -> np.ndarray:
-        """The rows of blocks: one table of events and columns for each."""
+    def filled(self, places: Sequence[At], noted: np.ndarray) -> np.ndarray:
+        """The rows of blocks, one after the other, with what was noted in each."""
         # In float64, where NumPy has a fast product; 2**53 is far away.
         rows = np.array(places, np.float64) @ self.rows.astype(np.float64)
-        return rows.astype(np.int32).reshape(-1, self.count, len(COLUMNS))
+        rows = rows.astype(np.int32)
+        cells = self.open_rows[:, None] * len(COLUMNS) + np.array(NOTED)
+        rows[:, cells.ravel()] = noted.reshape(len(rows), -1)
+        return rows.reshape(-1, len(COLUMNS))
 
     def of(self, writer: Writer) -> Template | None:
         """The same with this writer's numbers of regions, if it has them all."""
@@ -195,20 +198,20 @@ def _affine(rows: np.ndarray, open_rows: np.ndarray, at: At) -> np.ndarray | Non
 
 def rows_of(done: Sequence[tuple[Template, At]], noted: Sequence[int]) -> np.ndarray:
     """The rows of replayed blocks, in their order."""
-    found = np.frombuffer(array("i", noted), np.int32).reshape(-1, len(NOTED))
+    found = np.frombuffer(array("i", noted), np.int32)
     templates = {id(template): template for template, _ in done}
+    if len(templates) == 1:
+        return done[0][0].filled([at for _, at in done], found)
     starts = np.cumsum([0, *(template.count for template, _ in done)])
-    opened = np.cumsum([0, *(len(template.open_rows) for template, _ in done)])
+    opened = np.cumsum([0, *(template.noted for template, _ in done)])
     rows = np.empty((starts[-1], len(COLUMNS)), np.int32)
     for number, template in templates.items():
         mine = [n for n, (other, _) in enumerate(done) if id(other) == number]
-        block = template.at([done[n][1] for n in mine])
-        cells = opened[mine][:, None] + np.arange(len(template.open_rows))
-        for cell, column in enumerate(NOTED):
-            block[:, template.open_rows, column] = found[cells, cell]
-        if len(templates) == 1:
-            return block.reshape(-1, len(COLUMNS))
-        rows[starts[mine][:, None] + np.arange(template.count)] = block
+        cells = opened[mine][:, None] + np.arange(template.noted)
+        block = template.filled([done[n][1] for n in mine], found[cells])
+        rows[starts[mine][:, None] + np.arange(template.count)] = block.reshape(
+            len(mine), -1, len(COLUMNS)
+        )
     return rows
 
 
