@@ -23,10 +23,6 @@ class Windows(Accesses):
             plan.cache[()] = place
         return plan.cache[()]
 
-    def row_of_all(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Its region, which need not have been met."""
-        return self._whole(shape).locate(shape, np.dtype(np.int8), 0, ()).row
-
     def load(self, array: int, decl: ir.Buffer, source: Place, whole: Place) -> int:
         """A new buffer with a copy of a part of another: allocation, read, write."""
         number, read, write = self._load(array, decl, source)

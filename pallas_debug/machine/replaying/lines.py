@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine.memory import Memory
+from pallas_debug.machine.memory import BOX, Memory
 from pallas_debug.machine.quick import scalar
 from pallas_debug.machine.replaying.values import (
     ASKED,
@@ -56,7 +56,7 @@ class Lines:
       arguments: Names of the launch's own buffers.
       refs: Names of all buffers: an op may be told any.
       plain: Those that the lines may look up in memory themselves, by name.
-      wholes: Shapes of windows whose regions must have numbers before any block.
+      wholes: Regions of whole windows: they must have numbers before any block.
     """
 
     def __init__(self, given: Given) -> None:
@@ -181,6 +181,11 @@ class Lines:
         body = [*shared, *self.asked, *self.looks, *self.data, "return True"]
         lines += ["    def block(at, bid, first):", *(f"        {x}" for x in body)]
         return self.source.run([*lines, "    return block"])["path"]
+
+
+def row_of_all(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The region of a whole buffer."""
+    return (BOX, *(number for size in shape for number in (0, size, 1)))
 
 
 def _allocated(kernel: ir.Kernel) -> dict[str, ir.Buffer]:

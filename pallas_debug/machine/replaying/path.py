@@ -60,7 +60,7 @@ class Path:
       function: From the machine and the entry thread's registers to the function of a
         block.
       plans: The accesses that it uses.
-      wholes: Shapes of windows: their regions have numbers when it is called first.
+      wholes: Regions that have numbers when it is called first.
     """
 
     function: Callable[[Any, list[Any]], Block]

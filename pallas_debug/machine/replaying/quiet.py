@@ -79,9 +79,9 @@ class Quiet(Step):
         """Numbers of the boxes of one form, by their first elements."""
         return self._regions.setdefault(form, {})
 
-    def has_all_of(self, shape: tuple[int, ...]) -> bool:
-        """Whether the region of whole buffers of a shape has a number."""
-        return self.writer.known_region(self.row_of_all(shape)) >= 0
+    def knows(self, rows: tuple[tuple[int, ...], ...]) -> bool:
+        """Whether these regions have numbers."""
+        return all(self.writer.known_region(row) >= 0 for row in rows)
 
     def _fill_up(self) -> None:
         self.full, self.keep, self.made = True, _as_it_is, _plainly

@@ -32,7 +32,6 @@ from pallas_debug.machine.replaying.points import Point, points
 from pallas_debug.machine.replaying.quiet import Quiet
 from pallas_debug.machine.replaying.rest import Rest, rest
 from pallas_debug.machine.replaying.template import (
-    At,
     Template,
     add_tables,
     learned,
@@ -79,6 +78,8 @@ class Replay:
     Attributes:
       entry: Where a core enters a grid point; -1 for blocks of their own.
       legs: Where the loop notes what it runs: `(thread, from, to)`; None if nowhere.
+      done, places: Templates of the blocks whose rows are not written, and their `At`s
+        one after the other.
       kept: Ways that an earlier run found, until this writer has their regions.
     """
 
@@ -103,7 +104,8 @@ class Replay:
         self.seen: dict[Any, Template] = {}
         self.ways: list[Way] = []
         self.kept = [way[1:] for way in program.ways if way[0] == m.options]
-        self.done: list[tuple[Template, At]] = []
+        self.done: list[Template] = []
+        self.places: list[int] = []
         self.events = 0
         self.first = 0
 
@@ -121,7 +123,7 @@ class Replay:
         taught = bool(self.kept)
         for template, path in tuple(self.kept):
             found = template.of(self.m.writer)
-            if found is not None and all(map(self.quiet.has_all_of, path.wholes)):
+            if found is not None and self.quiet.knows(path.wholes):
                 self.kept.remove((template, path))
                 self.ways.append(Way(template=found, path=path))
         if self.lesson is not None and now is not None:
@@ -258,7 +260,8 @@ class Replay:
         new = len(writer.buffers) - buffers, len(noted) - cells
         if new != (template.buffers, template.noted):
             raise Failed
-        self.done.append((template, (1, state.step, self.first, buffers, number)))
+        self.done.append(template)
+        self.places += (1, state.step, self.first, buffers, number)
         self.first += len(template.threads)
         state.step += template.steps
         self.events += template.count
@@ -278,11 +281,12 @@ class Replay:
         """Appends the rows of the replayed blocks, and those of the side tables."""
         done, noted, writer = self.done, self.quiet.noted, self.m.writer
         if done:
-            del noted[sum(template.noted for template, _ in done) :]
-            writer.log += rows_of(done, noted).tobytes()
-            add_tables(writer, self.m.launch_number, done)
+            del noted[sum(template.noted for template in done) :]
+            writer.log += rows_of(done, self.places, noted).tobytes()
+            add_tables(writer, self.m.launch_number, done, self.places)
         self.m.full |= self.quiet.full
         done.clear()
+        self.places.clear()
         noted.clear()
         self.events = 0
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pallas_debug import ir
+from pallas_debug.machine.memory import BOX
 from pallas_debug.machine.places import dynamic_slots
 from pallas_debug.machine.quick import locator
-from pallas_debug.machine.replaying.lines import Given, Lines
+from pallas_debug.machine.replaying.lines import Given, Lines, row_of_all
 from pallas_debug.machine.replaying.values import ASKED, KNOWN, form
 
 
@@ -107,7 +108,7 @@ class Spots(Lines):
             return None
         (step,) = [s for s in access.steps if isinstance(s, ir.Index)]
         firsts = [self._first(operand, thread) for operand in operands]
-        extent, index, row, tests = list[int](), list[str](), ["0"], list[str]()
+        extent, index, row, tests = list[int](), list[str](), [str(BOX)], list[str]()
         for dim, first, limit in zip(
             step.dims, firsts, self.plain[ref].shape, strict=True
         ):
@@ -141,7 +142,7 @@ class Spots(Lines):
         shape = self.plain[ref].shape
         if not shape or not all(shape):
             return None
-        row = ["0", *(f"0, {size}, 1" for size in shape)]
+        row = [*map(str, row_of_all(shape))]
         return Spot(
             ref=ref,
             inside=None,

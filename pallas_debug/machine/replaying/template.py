@@ -69,17 +69,21 @@ class Template:
         self.count = self.rows.shape[1] // len(COLUMNS)
         self.noted = len(NOTED) * len(self.open_rows)
 
-    def filled(self, places: Sequence[At], noted: np.ndarray) -> np.ndarray:
-        """The rows of blocks, one after the other, with what was noted in each."""
-        # In float64, where NumPy has a fast product; 2**53 is far away.
-        rows = np.array(places, np.float64) @ self.rows.astype(np.float64)
-        rows = rows.astype(np.int32)
+    def filled(self, places: np.ndarray, noted: np.ndarray) -> np.ndarray:
+        """The rows of blocks, one after the other, with what was noted in each.
+
+        `places` has a row for each block (`At`), in float64: NumPy has a fast product
+        for that, and 2**53 is far away.
+        """
+        rows = (places @ self.rows.astype(np.float64)).astype(np.int32)
         cells = self.open_rows[:, None] * len(COLUMNS) + np.array(NOTED)
         rows[:, cells.ravel()] = noted.reshape(len(rows), -1)
         return rows.reshape(-1, len(COLUMNS))
 
     def of(self, writer: Writer) -> Template | None:
         """The same with this writer's numbers of regions, if it has them all."""
+        if not self.regions:
+            return self
         numbers = [writer.known_region(region) for _, region in self.regions]
         if any(number < 0 for number in numbers):
             return None
@@ -196,19 +200,22 @@ def _affine(rows: np.ndarray, open_rows: np.ndarray, at: At) -> np.ndarray | Non
     return found
 
 
-def rows_of(done: Sequence[tuple[Template, At]], noted: Sequence[int]) -> np.ndarray:
+def rows_of(
+    done: Sequence[Template], places: Sequence[int], noted: Sequence[int]
+) -> np.ndarray:
     """The rows of replayed blocks, in their order."""
     found = np.frombuffer(array("i", noted), np.int32)
-    templates = {id(template): template for template, _ in done}
+    ats = np.array(places, np.float64).reshape(len(done), -1)
+    templates = {id(template): template for template in done}
     if len(templates) == 1:
-        return done[0][0].filled([at for _, at in done], found)
-    starts = np.cumsum([0, *(template.count for template, _ in done)])
-    opened = np.cumsum([0, *(template.noted for template, _ in done)])
+        return done[0].filled(ats, found)
+    starts = np.cumsum([0, *(template.count for template in done)])
+    opened = np.cumsum([0, *(template.noted for template in done)])
     rows = np.empty((starts[-1], len(COLUMNS)), np.int32)
     for number, template in templates.items():
-        mine = [n for n, (other, _) in enumerate(done) if id(other) == number]
+        mine = [n for n, other in enumerate(done) if id(other) == number]
         cells = opened[mine][:, None] + np.arange(template.noted)
-        block = template.filled([done[n][1] for n in mine], found[cells])
+        block = template.filled(ats[mine], found[cells])
         rows[starts[mine][:, None] + np.arange(template.count)] = block.reshape(
             len(mine), -1, len(COLUMNS)
         )
@@ -216,16 +223,18 @@ def rows_of(done: Sequence[tuple[Template, At]], noted: Sequence[int]) -> np.nda
 
 
 def add_tables(
-    writer: Writer, launch: int, done: Sequence[tuple[Template, At]]
+    writer: Writer, launch: int, done: Sequence[Template], places: Sequence[int]
 ) -> None:
     """The side tables' rows of replayed blocks, in their order."""
-    writer.threads += [
-        (kind, parent + first * new, device, -1, block, index, launch, instr)
-        for template, (_, _, first, _, block) in done
-        for (kind, parent, device, index, instr), new in template.threads
-    ]
-    writer.choices += [
-        (launch, step + later, thread + first * new)
-        for template, (_, step, first, _, _) in done
-        for later, thread, new in template.choices
-    ]
+    if not any(template.threads or template.choices for template in done):
+        return
+    ats = zip(*[iter(places)] * 5, strict=True)
+    for template, (_, step, first, _, block) in zip(done, ats, strict=True):
+        writer.threads += [
+            (kind, parent + first * new, device, -1, block, index, launch, instr)
+            for (kind, parent, device, index, instr), new in template.threads
+        ]
+        writer.choices += [
+            (launch, step + later, thread + first * new)
+            for later, thread, new in template.choices
+        ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from pallas_debug import ir
 from pallas_debug.machine.accesses import ALLOC, FREE, READ, WRITE
-from pallas_debug.machine.replaying.lines import Lines, NotReplayable
+from pallas_debug.machine.replaying.lines import Lines, NotReplayable, row_of_all
 from pallas_debug.machine.replaying.values import ASKED, CORE, DATUM, KNOWN
 from pallas_debug.machine.rules.grid_slots import first_text
 
@@ -127,7 +127,7 @@ class Windows(Lines):
         self.looks.append(f"{box} = (({''.join(f'{o}, ' for o in origin)}), {sizes})")
         key = self.source.constant(("window", params["slot"]))
         held = self.r.name()
-        self.wholes.append(decl.shape)
+        self.wholes.append(row_of_all(decl.shape))
         self.looks.append(f"{held} = N.get({key})")
         return Pane(
             decl=decl,
