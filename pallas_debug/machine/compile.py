@@ -76,7 +76,8 @@ class Program:
             self._writer[:] = [writer]
             paths = [path.plans for path in self.paths.values() if path is not None]
             for plan in itertools.chain(self.plans, *paths):
-                plan.cache.clear()
+                if plan.cache:
+                    plan.cache.clear()
 
 
 def compile_kernel(
