@@ -16,6 +16,7 @@ from pallas_debug.machine.replaying.effects import READS, WRITES
 from pallas_debug.machine.replaying.lines import Given, NotReplayable
 from pallas_debug.machine.replaying.spots import Spot, Spots
 from pallas_debug.machine.replaying.values import ASKED, DATUM, UNKNOWN
+from pallas_debug.machine.replaying.wide import Act
 from pallas_debug.machine.rules import RULES
 
 # Operations whose result has the type of their operands.
@@ -55,6 +56,7 @@ class Accesses(Spots):
             for access in instr.accesses:
                 self.placed.setdefault(self.source.target(access, texts))
             outs = self.r.define(thread, instr.outs, DATUM)
+            self.wide.fail()
             self.noting(f"{outs} = {call}" if outs else call)
 
     def _is_plain(self, instr: ir.Instr, thread: int) -> bool:
@@ -73,7 +75,8 @@ class Accesses(Spots):
         if spot.inside is None and spot.extent:
             lines.append(f"if {data}.flags.writeable: {value} = {value}.copy()")
             lines += [f"{value} = keep({value})"] if kept else []
-            self.data += lines
+            self.data += map(Act, lines)
+            self.wide.read(self.box(spot), self.is_all(spot), value)
             self.note("bid", spot.ref, spot.region, self.read_payload(value))
             return
         lines += [
@@ -99,7 +102,10 @@ class Accesses(Spots):
             lines.insert(0, f"if {odd}: {value} = wide({value}, {spot.shape})")
         lines += self._store(spot, sure, memory, kept, held)
         if sure:
-            self.data += lines
+            self.data += map(Act, lines)
+            dtype = self.source.constant(dtype_of(self.plain[spot.ref].dtype))
+            whole = self.is_all(spot)
+            self.wide.write(self.box(spot), whole, value, kept, dtype)
             self.note("bid", spot.ref, spot.region, self.written_payload(kept))
             return
         payload = "-1" if self.values == "none" else f"pay({kept})"
@@ -114,7 +120,7 @@ class Accesses(Spots):
             f"if not {memory}.data.flags.writeable: {memory}.own()",
             f"{memory}.data[{spot.index}] = {kept}",
         ]
-        whole = not sure or spot.extent == self.plain[spot.ref].shape
+        whole = not sure or self.is_all(spot)
         if spot.ref in self.arguments or not whole:  # which stay where they are
             return store
         if not sure:
@@ -133,6 +139,7 @@ class Accesses(Spots):
         self, spot: Spot, fits: list[str], lines: list[str], payload: str, call: str
     ) -> None:
         """An access where that is found out in the block; else its rule is called."""
+        self.wide.fail()
         self.write_notes()
         tests = [spot.inside, *fits] if spot.inside is not None else fits
         lines = [*lines, f"note((bid, {spot.ref}, {spot.region}, {payload}))"]
@@ -151,8 +158,9 @@ class Accesses(Spots):
                 found = OF_TWO.fullmatch(expression)
                 if found is not None:
                     left, sign, right = found.groups()
-                    made = f"made({self.source.constant(SIGNS[sign])}, {left}, {right})"
-                    self.data[number] = f"{name} = {made}"
+                    made = self.source.constant(SIGNS[sign])
+                    self.data[number] = Act(f"{name} = made({made}, {left}, {right})")
+                    self.wide.in_place(name, made, left, right)
                 return
 
     def _is_scalar(self, thread: int, instr: ir.Instr) -> bool:

@@ -17,6 +17,7 @@ from pallas_debug.machine.replaying.values import (
     PathSource,
     Registers,
 )
+from pallas_debug.machine.replaying.wide import SCOPE, Wide
 from pallas_debug.machine.rules.grid_windows import Held
 
 # What the lines of a block find: `m` is the machine, `R` the entry thread's registers.
@@ -56,6 +57,7 @@ class Lines:
       arguments: Names of the launch's own buffers.
       refs: Names of all buffers: an op may be told any.
       plain: Those that the lines may look up in memory themselves, by name.
+      wide: The function of many blocks, while it grows.
       wholes: Regions of whole windows: they must have numbers before any block.
     """
 
@@ -68,12 +70,15 @@ class Lines:
         # `new` is what a named tuple's own constructor comes down to.
         names = {"Memory": Memory, "Held": Held, "Array": np.ndarray}
         names |= {"scalar": scalar, "new": tuple.__new__, "wide": np.broadcast_to}
-        self.source.scope |= names
+        self.source.scope |= names | SCOPE
         self.first: list[str] = [*PRELUDE]
         self.asked: list[str] = []
         self.looks: list[str] = []
         self.data: list[str] = []
         self.wholes: list[tuple[int, ...]] = []
+        self.wide = Wide()
+        if kernel.aliases:  # what is written to one array is read from another
+            self.wide.fail()
         self._once: dict[str, str] = {}
         self._found: list[str] = []
         self._noted: list[str] = []
@@ -174,13 +179,19 @@ class Lines:
         return number
 
     def function(self) -> Any:
-        """The compiled function: `(m, R)` to the function of a block."""
+        """The compiled function: `(m, R)` to those of a block and of many, or None."""
         self.write_notes()
-        lines = ["def path(m, R):", *(f"    {line}" for line in self.first)]
-        shared = [f"nonlocal {', '.join(self._found)}"] if self._found else []
-        body = [*shared, *self.asked, *self.looks, *self.data, "return True"]
-        lines += ["    def block(at, bid, first):", *(f"        {x}" for x in body)]
-        return self.source.run([*lines, "    return block"])["path"]
+        shared = f"nonlocal {', '.join(self._found)}" if self._found else ""
+        asked = [*self.asked, *self.looks]
+        body = [*([shared] if shared else []), *asked, *self.data, "return True"]
+        inner = ["def block(at, bid, first):", *(f"    {line}" for line in body)]
+        if self.wide.lines is not None:
+            inner += self.wide.function(asked, self.data, shared, len(self.spawned))
+        else:
+            inner.append("blocks = None")
+        lines = [*self.first, *inner, "return block, blocks"]
+        text = ["def path(m, R):", *(f"    {line}" for line in lines)]
+        return self.source.run(text)["path"]
 
 
 def row_of_all(shape: tuple[int, ...]) -> tuple[int, ...]:

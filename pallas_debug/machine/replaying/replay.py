@@ -11,6 +11,7 @@ byte. Where that is in doubt the machine runs as ever; where it turns out wrong
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import time
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import Program
 from pallas_debug.machine.replaying.path import (
     Block,
+    Blocks,
     Leg,
     NotReplayable,
     Path,
@@ -45,6 +47,7 @@ FEWEST = 16  # grid points: with less it does not pay
 MOST_WAYS = 8
 MOST_LESSONS = 32
 BATCH_EVENTS, BATCH_SECONDS = 1 << 15, 0.05  # then rows are written
+AHEAD = 256  # grid points that are looked up together
 
 
 @dataclass(kw_only=True, eq=False)
@@ -52,12 +55,13 @@ class Way:
     """A way of this run.
 
     Attributes:
-      block: Replays a block; made anew for each batch.
+      block, blocks: Replay a block, and many if it can; made anew for each batch.
     """
 
     template: Template
     path: Path
     block: Block = field(init=False)
+    blocks: Blocks | None = field(init=False)
 
 
 class Failed(Exception):
@@ -202,19 +206,22 @@ class Replay:
         self._bind(ways, core)
         until, collecting = time.perf_counter() + BATCH_SECONDS, gc.isenabled()
         gc.disable()  # much is made here, and no cycles
+        ahead = points(self.m, core)
         last: Point | None = None
-        going = False
+        going = True
+
+        def over() -> bool:
+            late = time.perf_counter() > until
+            return late or watch.interrupt.hit or self.events >= BATCH_EVENTS
+
         try:
-            for point in points(self.m, core):
-                going = self._block(ways, point, room)
-                if not going:
-                    break
-                last = point
-                late = time.perf_counter() > until
-                if late or watch.interrupt.hit or self.events >= BATCH_EVENTS:
-                    break
-            else:
-                going = False
+            while going and not over():
+                some = [*itertools.islice(ahead, AHEAD)]
+                done, going = self._blocks(ways[0], some, room), bool(some)
+                while going and done < len(some) and not over():
+                    going = self._block(ways, some[done], room)
+                    done += going
+                last = some[done - 1] if done else last
         finally:
             if collecting:
                 gc.enable()
@@ -232,7 +239,27 @@ class Replay:
             registers, quiet.current, quiet.tid = core.registers, core, core.number
             quiet.notes = core.notes
         for way in ways:
-            way.block = way.path.function(quiet, registers)
+            way.block, way.blocks = way.path.function(quiet, registers)
+
+    def _blocks(self, way: Way, some: list[Point], room: int) -> int:
+        """Replays blocks by this way together; how many."""
+        template, done = way.template, 0
+        while way.blocks is not None and done < len(some):
+            fitting = (room - self.events - 1) // template.count
+            part = some[done : done + min(way.path.at_once, fitting)]
+            buffers, cells = len(self.m.writer.buffers), len(self.quiet.noted)
+            try:
+                count = way.blocks(part, self.first) if part else 0
+            except Exception as error:
+                raise Failed from error
+            if not count:
+                break
+            self._check(template, buffers, cells, count)
+            for number, _, _ in part[:count]:
+                self._done(template, buffers, number)
+                buffers += template.buffers
+            done += count
+        return done
 
     def _block(self, ways: list[Way], point: Point, room: int) -> bool:
         """Replays the next block by the first way that is its own."""
@@ -250,22 +277,30 @@ class Replay:
     def _went(self, way: Way, number: int, at: tuple[np.int32, ...]) -> bool:
         """Replays a block by this way, if it is the block's."""
         template, noted = way.template, self.quiet.noted
-        writer, state = self.m.writer, self.m.state
-        buffers, cells = len(writer.buffers), len(noted)
+        buffers, cells = len(self.m.writer.buffers), len(noted)
         try:
             if not way.block(at, number, self.first):
                 return False
         except Exception as error:
             raise Failed from error
-        new = len(writer.buffers) - buffers, len(noted) - cells
-        if new != (template.buffers, template.noted):
+        self._check(template, buffers, cells, 1)
+        self._done(template, buffers, number)
+        return True
+
+    def _check(self, template: Template, buffers: int, cells: int, count: int) -> None:
+        """Whether blocks did as the template says, since there were so many."""
+        new = len(self.m.writer.buffers) - buffers, len(self.quiet.noted) - cells
+        if new != (template.buffers * count, template.noted * count):
             raise Failed
+
+    def _done(self, template: Template, buffers: int, number: int) -> None:
+        """Counts a block that was replayed."""
+        state = self.m.state
         self.done.append(template)
         self.places += (1, state.step, self.first, buffers, number)
         self.first += len(template.threads)
         state.step += template.steps
         self.events += template.count
-        return True
 
     def _enter(self, core: states.Thread | None, point: Point) -> None:
         """Leaves the machine as the last block's own run would."""

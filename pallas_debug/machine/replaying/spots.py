@@ -7,15 +7,17 @@ looked up where they are met. Nothing here reads or writes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 from pallas_debug import ir
-from pallas_debug.machine.memory import BOX
+from pallas_debug.machine.memory import BOX, dtype_of
 from pallas_debug.machine.places import dynamic_slots
 from pallas_debug.machine.quick import locator
 from pallas_debug.machine.replaying.lines import Given, Lines, row_of_all
 from pallas_debug.machine.replaying.values import ASKED, KNOWN, form
+from pallas_debug.machine.replaying.wide import Box
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +31,7 @@ class Spot:
       index, shape: The box.
       region: Its number.
       extent: The box's shape, if `inside` is None.
+      firsts, dims: As `wide.Box` has them.
     """
 
     ref: str
@@ -37,6 +40,8 @@ class Spot:
     shape: str
     region: str
     extent: tuple[int, ...] = ()
+    firsts: tuple[str, ...] = ()
+    dims: tuple[tuple[int, int, bool], ...] = ()
 
 
 class Spots(Lines):
@@ -52,6 +57,24 @@ class Spots(Lines):
         self._firsts: dict[str, str] = {}
         self._tested: set[str] = set()
         self._regions: dict[str, str] = {}
+
+    def box(self, spot: Spot) -> Box:
+        """The same for a wide function."""
+        argument, core = spot.ref in self.arguments, spot.ref.startswith("R[")
+        dtype = dtype_of(self.plain[spot.ref].dtype)
+        return Box(
+            ref=spot.ref,
+            memory=self.memory(spot.ref) if core else "",
+            firsts=spot.firsts,
+            dims=spot.dims,
+            extent=spot.extent,
+            argument=argument,
+            bytes=math.prod(spot.extent) * dtype.itemsize,
+        )
+
+    def is_all(self, spot: Spot) -> bool:
+        """Whether a box is its whole buffer."""
+        return spot.extent == self.plain[spot.ref].shape
 
     def is_box(self, access: ir.Access, thread: int) -> bool:
         """Whether an access may be a box of a buffer that the path knows."""
@@ -109,6 +132,7 @@ class Spots(Lines):
         (step,) = [s for s in access.steps if isinstance(s, ir.Index)]
         firsts = [self._first(operand, thread) for operand in operands]
         extent, index, row, tests = list[int](), list[str](), [str(BOX)], list[str]()
+        sizes = list[tuple[int, int, bool]]()
         for dim, first, limit in zip(
             step.dims, firsts, self.plain[ref].shape, strict=True
         ):
@@ -120,6 +144,7 @@ class Spots(Lines):
             by = f":{stride}" if stride != 1 else ""
             index.append(f"{first}:{first} + {span}{by}" if plain else first)
             extent += [size] if plain else []
+            sizes.append((size, stride, plain))
         known = [first.lstrip("-").isdigit() for first in firsts]
         sure = [test for test, one in zip(tests, known, strict=True) if one]
         if not all(map(eval, sure)):
@@ -136,6 +161,8 @@ class Spots(Lines):
             shape=repr(shape),
             region=self._region_of(form(access), firsts, row, all(known)),
             extent=shape,
+            firsts=tuple(firsts),
+            dims=tuple(sizes),
         )
 
     def _all_of(self, ref: str) -> Spot | None:
@@ -150,6 +177,8 @@ class Spots(Lines):
             shape=repr(shape),
             region=self._region_of(None, [], row, True),
             extent=shape,
+            firsts=("0",) * len(shape),
+            dims=tuple((size, 1, True) for size in shape),
         )
 
     def _first(self, operand: ir.Operand, thread: int) -> str:

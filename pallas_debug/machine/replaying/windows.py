@@ -80,6 +80,7 @@ class Windows(Lines):
     """The lines of `window.fetch` and `window.output`."""
 
     def window_fetch(self, thread: int, position: int) -> None:
+        self.wide.fail()
         instr = self.kernel.tape[position]
         kinds = self.windows.pop(position, None)  # None: a second time
         array = self.r.texts(thread)(instr.ins[0])
