@@ -6,22 +6,14 @@ all others, also when that is found out in a block, the rule itself is called.
 
 from __future__ import annotations
 
-import re
-
-import numpy as np
-
 from pallas_debug import ir
 from pallas_debug.machine.memory import dtype_of
 from pallas_debug.machine.replaying.effects import READS, WRITES
 from pallas_debug.machine.replaying.lines import Given, NotReplayable
 from pallas_debug.machine.replaying.spots import Spot, Spots
 from pallas_debug.machine.replaying.values import ASKED, DATUM, UNKNOWN
-from pallas_debug.machine.replaying.wide import Act
+from pallas_debug.machine.replaying.wide import OF_TWO, SIGNS, Act
 from pallas_debug.machine.rules import RULES
-
-# Operations whose result has the type of their operands.
-SIGNS = {"+": np.add, "-": np.subtract, "*": np.multiply}
-OF_TWO = re.compile(r"\((\w+) ([-+*]) (\w+)\)")
 
 
 class Accesses(Spots):
@@ -158,7 +150,7 @@ class Accesses(Spots):
                 found = OF_TWO.fullmatch(expression)
                 if found is not None:
                     left, sign, right = found.groups()
-                    made = self.source.constant(SIGNS[sign])
+                    made = f"np.{SIGNS[sign]}"
                     self.data[number] = Act(f"{name} = made({made}, {left}, {right})")
                     self.wide.in_place(name, made, left, right)
                 return

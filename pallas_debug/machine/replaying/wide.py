@@ -8,6 +8,8 @@ what is noted of a block stays a few lines of its own.
 
 from __future__ import annotations
 
+import itertools
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +22,7 @@ from pallas_debug.ir import pieces
 
 FEWEST = 4  # blocks: with less it does not pay
 MOST = 256
-BYTES = 1 << 20  # of a value's rows
+BYTES = 2 << 20  # of a value's rows
 
 # Operations that give each element the same bits wherever it lies in an array.
 _OPERAND = r"\{\d\}"
@@ -29,6 +31,8 @@ _EXACT = re.compile(
     rf"|\(?-{_OPERAND}\)?|np\.(abs|sqrt|maximum|minimum|negative)"
     rf"\({_OPERAND}(, {_OPERAND})?\)"
 )
+SIGNS = {"+": "add", "-": "subtract", "*": "multiply"}
+OF_TWO = re.compile(r"\((\w+) ([-+*]) (\w+)\)")  # their result has their type
 _NAME = re.compile(r"\bv\d+\b")
 
 
@@ -151,10 +155,30 @@ class Wide:
         if self.lines is None or name not in self.rows:
             return
         texts = [self.rows.get(one, one) for one in (left, right)]
-        for number, line in enumerate(self.lines):
-            if line.startswith(f"W{name} = "):
-                made = f"laid({operation}, {', '.join(texts)})"
-                self.lines[number] = f"W{name} = {made}"
+        made = f"laid({operation}, {', '.join(texts)})"
+        if self._is_spare(texts[0]):
+            # Its own place is as good, and near the processor.
+            number = self._computed(texts[0])
+            found = OF_TWO.fullmatch(self.lines[number].partition(" = ")[2])
+            if found is not None:
+                first, sign, second = found.groups()
+                self.lines[number] = (
+                    f"{texts[0]} = laid(np.{SIGNS[sign]}, {first}, {second})"
+                )
+                made = f"over({operation}, {', '.join(texts)})"
+        self.lines[self._computed(f"W{name}")] = f"W{name} = {made}"
+
+    def _computed(self, rows: str) -> int:
+        """Which line computes an array of rows; -1: none."""
+        assert self.lines is not None
+        texts = [line.startswith(f"{rows} = ") for line in self.lines]
+        return texts.index(True) if any(texts) else -1
+
+    def _is_spare(self, rows: str) -> bool:
+        """Whether an array was computed for one operation alone."""
+        assert self.lines is not None
+        uses = sum(len(re.findall(rf"\b{rows}\b", line)) for line in self.lines)
+        return uses == 2 and self._computed(rows) >= 0
 
     def function(
         self, asked: Sequence[str], data: Sequence[str], shared: str, born: int
@@ -203,34 +227,40 @@ class Wide:
 
 def steady(found: Sequence[tuple[Any, ...]]) -> int:
     """How many blocks, from the first on, are one step from each other."""
-    if len(found) < 2:
-        return len(found)
-    steps = np.diff(np.array([row[1:] for row in found]), axis=0)
-    other = (steps != steps[0]).any(axis=1) if steps.size else np.zeros(1, bool)
-    return int(other.argmax()) + 1 if other.any() else len(found)
+    count = len(found)
+    for column in itertools.islice(zip(*found, strict=True), 1, None):
+        step = column[1] - column[0] if count > 1 else 0
+        even = [column[0] + step * n for n in range(count)]
+        if any(map(operator.ne, column, even)):
+            wrong = map(operator.ne, column, even)
+            count = next(n for n, one in enumerate(wrong) if one)
+    return count
 
 
-def boxes(
-    data: np.ndarray, firsts: Sequence[Any], dims: Sequence[tuple[int, int, bool]], n: int
-) -> np.ndarray:
+Dims = Sequence[tuple[int, int, bool]]
+
+
+def boxes(data: np.ndarray, firsts: Sequence[Any], dims: Dims, n: int) -> np.ndarray:
     """A view with a row for each block: its box, one step from that of the block before."""
-    index, step = list[Any](), 0
+    start, step, shape, strides = 0, 0, [n], list[int]()
     for first, (size, stride, kept), by in zip(firsts, dims, data.strides, strict=True):
-        start = first if isinstance(first, int) else first[0]
-        index.append(slice(start, start + (size - 1) * stride + 1, stride) if kept else start)
-        step += 0 if isinstance(first, int) else (first[1] - first[0]) * by
-    one = data[tuple(index)]
-    return np.lib.stride_tricks.as_strided(one, (n, *one.shape), (step, *one.strides))
+        one = type(first) is int
+        start += by * (first if one else first[0])
+        step += 0 if one else by * (first[1] - first[0])
+        if kept:
+            shape.append(size)
+            strides.append(by * stride)
+    memory = data.reshape(-1).view(np.uint8)
+    return np.ndarray(shape, data.dtype, memory, start, (step, *strides))
 
 
 def apart(
-    data: np.ndarray, firsts: Sequence[Any], dims: Sequence[tuple[int, int, bool]], n: int
+    data: np.ndarray, firsts: Sequence[Any], dims: Dims, n: int
 ) -> np.ndarray | None:
     """The same, None where two of the boxes may share an element."""
     for first, (size, stride, _) in zip(firsts, dims, strict=True):
-        if not isinstance(first, int):
-            if abs(first[1] - first[0]) >= (size - 1) * stride + 1:
-                return boxes(data, firsts, dims, n)
+        if type(first) is not int and abs(first[1] - first[0]) > (size - 1) * stride:
+            return boxes(data, firsts, dims, n)
     return None
 
 
@@ -240,6 +270,13 @@ def laid(operation: np.ufunc, left: Any, right: Any) -> Any:
     if other.dtype is not like.dtype or (other.ndim and other.shape != like.shape):
         return operation(left, right)
     return operation(left, right, pieces.unset(like.shape, like.dtype))
+
+
+def over(operation: np.ufunc, left: np.ndarray, right: Any) -> Any:
+    """`operation(left, right)` in the place of `left`, which nobody needs any more."""
+    if right.dtype is not left.dtype or (right.ndim and right.shape != left.shape):
+        return operation(left, right)
+    return operation(left, right, left)
 
 
 def fixed(rows: np.ndarray) -> np.ndarray:
@@ -255,5 +292,5 @@ def last(rows: np.ndarray) -> np.ndarray:
 
 
 SCOPE = {
-    one.__name__: one for one in (steady, boxes, apart, laid, fixed, last)
+    one.__name__: one for one in (steady, boxes, apart, laid, over, fixed, last)
 }
