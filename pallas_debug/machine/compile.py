@@ -79,6 +79,12 @@ class Program:
                 if plan.cache:
                     plan.cache.clear()
 
+    def distrust(self) -> None:
+        """Forgets what was learned of blocks, and never replays one again."""
+        self.ways.clear()
+        self.paths.update(dict.fromkeys(self.paths))
+        self.bind(None)
+
 
 def compile_kernel(
     kernel: ir.Kernel, *, single: bool = False, coarse: bool = False

@@ -17,7 +17,6 @@ from pallas_debug.machine.elements import elements, elements_of_whole
 from pallas_debug.machine.memory import BOX, Place, Window
 from pallas_debug.machine.quick import locator, scalar
 
-
 MOST_KEPT = 64  # places that a plan keeps for another writer
 
 

@@ -40,7 +40,9 @@ class Quiet(Step):
         self.notes: dict[Any, Any] = {}
         self.ids = {axis: np.int32(at) for axis, at in m.launch.device.items()}
         self.keep, self.made = self.writer.keep, self.writer.made
-        self.pay, self.pays = self.writer.payer(m.options.max_value_bytes, self._fill_up)
+        self.pay, self.pays = self.writer.payer(
+            m.options.max_value_bytes, self._fill_up
+        )
         self._regions: dict[tuple[Any, ...], dict[Any, int]] = {}
 
     def emit(

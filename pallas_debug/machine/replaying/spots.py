@@ -8,6 +8,7 @@ looked up where they are met. Nothing here reads or writes.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,39 +132,48 @@ class Spots(Lines):
             return None
         (step,) = [s for s in access.steps if isinstance(s, ir.Index)]
         firsts = [self._first(operand, thread) for operand in operands]
-        extent, index, row, tests = list[int](), list[str](), [str(BOX)], list[str]()
-        sizes = list[tuple[int, int, bool]]()
-        for dim, first, limit in zip(
-            step.dims, firsts, self.plain[ref].shape, strict=True
-        ):
-            plain = isinstance(dim, ir.Slice)
-            size, stride = (dim.size, dim.stride) if plain else (1, 1)
-            span = (size - 1) * stride + 1
-            row += [first, str(size), str(stride)]
-            tests.append(f"0 <= {first} <= {limit - span}")
-            by = f":{stride}" if stride != 1 else ""
-            index.append(f"{first}:{first} + {span}{by}" if plain else first)
-            extent += [size] if plain else []
-            sizes.append((size, stride, plain))
-        known = [first.lstrip("-").isdigit() for first in firsts]
-        sure = [test for test, one in zip(tests, known, strict=True) if one]
-        if not all(map(eval, sure)):
+        dims = [
+            (dim.size, dim.stride, True) if isinstance(dim, ir.Slice) else (1, 1, False)
+            for dim in step.dims
+        ]
+        if not self._are_inside(firsts, dims, self.plain[ref].shape):
             return None
-        asked = [t for t in tests if t not in sure and t not in self._tested]
-        if asked:
-            self._tested.update(asked)
-            self.looks.append(f"if not ({' and '.join(asked)}): return False")
-        shape = tuple(extent)
+        index, row = list[str](), [str(BOX)]
+        for first, (size, stride, kept) in zip(firsts, dims, strict=True):
+            row += [first, str(size), str(stride)]
+            by = f":{stride}" if stride != 1 else ""
+            stop = f":{first} + {(size - 1) * stride + 1}{by}" if kept else ""
+            index.append(first + stop)
+        shape = tuple(size for size, _, kept in dims if kept)
         return Spot(
             ref=ref,
             inside=None,
             index=", ".join(index),
             shape=repr(shape),
-            region=self._region_of(form(access), firsts, row, all(known)),
+            region=self._region_of(form(access), firsts, row),
             extent=shape,
             firsts=tuple(firsts),
-            dims=tuple(sizes),
+            dims=tuple(dims),
         )
+
+    def _are_inside(
+        self,
+        firsts: Sequence[str],
+        dims: Sequence[tuple[int, int, bool]],
+        shape: Sequence[int],
+    ) -> bool:
+        """False if a box is never inside; where it is not, the way is another one."""
+        tests = list[str]()
+        for first, (size, stride, _), limit in zip(firsts, dims, shape, strict=True):
+            test = f"0 <= {first} <= {limit - (size - 1) * stride - 1}"
+            if not _is_number(first):
+                tests += [test] if test not in self._tested else []
+            elif not eval(test):
+                return False
+        if tests:
+            self._tested.update(tests)
+            self.looks.append(f"if not ({' and '.join(tests)}): return False")
+        return True
 
     def _all_of(self, ref: str) -> Spot | None:
         shape = self.plain[ref].shape
@@ -175,7 +185,7 @@ class Spots(Lines):
             inside=None,
             index="...",
             shape=repr(shape),
-            region=self._region_of(None, [], row, True),
+            region=self._region_of(None, [], row),
             extent=shape,
             firsts=("0",) * len(shape),
             dims=tuple((size, 1, True) for size in shape),
@@ -192,13 +202,11 @@ class Spots(Lines):
             self.looks.append(f"{name} = {text}")
         return self._firsts[text]
 
-    def _region_of(
-        self, boxes: Any, firsts: list[str], row: list[str], same: bool
-    ) -> str:
-        """The region of a box; `same`: in every block."""
+    def _region_of(self, boxes: Any, firsts: list[str], row: list[str]) -> str:
+        """The region of a box."""
         new = f"region(({', '.join(row)}))"
         if new not in self._regions:
-            if same:
+            if all(map(_is_number, firsts)):  # the same in every block
                 self._regions[new] = self.when_met(new)
             else:
                 found = self._regions[new] = self.r.name()
@@ -209,3 +217,7 @@ class Spots(Lines):
                     f"if {found} is None: {found} = {regions}[{at}] = {new}",
                 ]
         return self._regions[new]
+
+
+def _is_number(first: str) -> bool:
+    return first.lstrip("-").isdigit()

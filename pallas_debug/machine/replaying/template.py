@@ -141,12 +141,17 @@ def learned(
             (step - before.step, *_since(thread, first))
             for _, step, thread in writer.choices[before.choices : now.choices]
         ),
-        regions=tuple(
-            (int(row), writer.regions[rows[row, REGION]])
-            for row in np.flatnonzero(rows[:, REGION] >= 0)
-            if row not in open_rows
-        ),
+        regions=_regions(m, rows, open_rows),
     )
+
+
+def _regions(
+    m: Step, rows: np.ndarray, open_rows: np.ndarray
+) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Row and region of the events that have one and are not filled in."""
+    having = np.setdiff1d(np.flatnonzero(rows[:, REGION] >= 0), open_rows)
+    regions = m.writer.regions
+    return tuple((int(row), regions[rows[row, REGION]]) for row in having)
 
 
 def _windows(m: Step, rows: np.ndarray) -> dict[int, tuple[int, ...]]:

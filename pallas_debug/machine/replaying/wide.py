@@ -213,7 +213,6 @@ class Wide:
         ]
         return ["def blocks(points, first):", *(f"    {line}" for line in lines)]
 
-
     def _listed(self, names: Sequence[str]) -> list[str]:
         """Lines that make lists of rows: names of one value share theirs."""
         first = dict[str, str]()
@@ -291,6 +290,4 @@ def last(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(fixed(rows)[-1])
 
 
-SCOPE = {
-    one.__name__: one for one in (steady, boxes, apart, laid, over, fixed, last)
-}
+SCOPE = {one.__name__: one for one in (steady, boxes, apart, laid, over, fixed, last)}
