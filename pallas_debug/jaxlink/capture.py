@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import locations, outer, privates
-from pallas_debug.jaxlink.owned import copied
+from pallas_debug.jaxlink import locations, outer, privates, traced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,57 +80,9 @@ def run_captured(
     Returns:
       What `fn` returns, with JAX arrays for arrays.
     """
-    jaxpr, arrays, rebuild = traced(fn, tuple(args), dict(kwargs))
+    jaxpr, arrays, rebuild = traced.traced(fn, tuple(args), dict(kwargs))
     launch = functools.partial(_launch, on_launch, on_mesh_launch)
     return rebuild(outer.evaluate(jaxpr, arrays, launch))
-
-
-def traced(
-    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[Any, list[Any], Callable[[list[Any]], Any]]:
-    """The jaxpr of a call, its array arguments, and what makes results of its values."""
-    leaves, tree = jax.tree.flatten((args, kwargs))
-    out_leaves: list[Any] = []
-    out_tree: Any = None
-
-    @functools.wraps(fn)
-    def on_arrays(*args: Any, **kwargs: Any) -> list[Any]:
-        nonlocal out_leaves, out_tree
-        tracers = iter(jax.tree.leaves((args, kwargs)))
-        merged = [next(tracers) if _is_array(leaf) else leaf for leaf in leaves]
-        all_args, all_kwargs = jax.tree.unflatten(tree, merged)
-        outs, out_tree = jax.tree.flatten(fn(*all_args, **all_kwargs))
-        # A tracer must not outlive its trace.
-        out_leaves = [_ARRAY if _is_array(out) else out for out in outs]
-        return [out for out in outs if _is_array(out)]
-
-    def rebuild(values: list[Any]) -> Any:
-        rest = iter(values)
-        outs = [next(rest) if leaf is _ARRAY else leaf for leaf in out_leaves]
-        return jax.tree.unflatten(out_tree, outs)
-
-    # None is an empty tree: JAX sees the arrays by their arguments' names, and no more.
-    seen = [leaf if _is_array(leaf) else None for leaf in leaves]
-    seen_args, seen_kwargs = jax.tree.unflatten(tree, seen)
-    jaxpr = jax.make_jaxpr(on_arrays)(*seen_args, **seen_kwargs)
-    arrays = [leaf for leaf in leaves if _is_array(leaf)]
-    return jaxpr, [_on_device(array) for array in arrays], rebuild
-
-
-_ARRAY = object()
-
-
-def _on_device(array: Any) -> Any:
-    """What JAX makes of a NumPy array: of another dtype without `jax_enable_x64`."""
-    if isinstance(array, (jax.Array, privates.Ref)):
-        return array
-    return copied(np.asarray(array))
-
-
-def _is_array(leaf: Any) -> bool:
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.dtype.kind not in "OSUMm"
-    return isinstance(leaf, (jax.Array, privates.Ref))
 
 
 def _launch(

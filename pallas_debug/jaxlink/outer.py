@@ -245,6 +245,7 @@ RULES: Mapping[str, Callable[[Any, list[Any], Surroundings], list[Any]]] = {
 }
 
 _known: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
+_stateful: weakref.WeakKeyDictionary[Any, bool] = weakref.WeakKeyDictionary()
 
 
 def holds_launch(jaxpr: Any) -> bool:
@@ -267,9 +268,12 @@ def _without_refs(jaxpr: Any) -> Any:
     References among the inputs become values, their last values further outputs.
     """
     opened, _ = versions.open_jaxpr(jaxpr)
-    stateful = opened.is_high or any(
-        isinstance(var.aval, privates.AbstractRef)
-        for eqn in opened.eqns
-        for var in (*eqn.invars, *eqn.outvars)
-    )
-    return privates.discharge_state(versions.close_jaxpr(jaxpr)) if stateful else jaxpr
+    if opened not in _stateful:
+        _stateful[opened] = opened.is_high or any(
+            isinstance(var.aval, privates.AbstractRef)
+            for eqn in opened.eqns
+            for var in (*eqn.invars, *eqn.outvars)
+        )
+    if not _stateful[opened]:
+        return jaxpr
+    return privates.discharge_state(versions.close_jaxpr(jaxpr))

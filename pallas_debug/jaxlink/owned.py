@@ -6,21 +6,19 @@ array must not see it taken: writable arrays are copied first, into aligned memo
 
 from __future__ import annotations
 
-from typing import Any
-
-import jax
 import numpy as np
 
 from pallas_debug.ir import pieces
 
 
-def copied(values: np.ndarray) -> Any:
-    """A JAX array of the values as they are now."""
-    twin = pieces.unset(values.shape, values.dtype)
+def copied(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """The values as they are now, read-only: JAX need not copy them again."""
+    twin = pieces.unset(values.shape, dtype)
     twin[...] = values
-    return jax.device_put(twin)
+    twin.flags.writeable = False
+    return twin
 
 
-def given(values: np.ndarray) -> Any:
+def given(values: np.ndarray) -> np.ndarray:
     """The same; one that is read-only is given away, and nobody writes to it again."""
-    return copied(values) if values.flags.writeable else jax.device_put(values)
+    return copied(values, values.dtype) if values.flags.writeable else values

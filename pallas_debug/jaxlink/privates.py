@@ -67,10 +67,14 @@ from jax._src.callback import emit_python_callback as emit_python_callback
 from jax._src.callback import _callback_op_sharding as callback_sharding
 # `plgpu.kernel` launches inside one, and its lowering loses the place of the launch
 from jax._src.custom_batching import custom_vmap_p as custom_vmap_p
+# a cache by a function, which dies with it, and by the state of JAX that tracing sees
+from jax._src.util import weakref_lru_cache as weakref_lru_cache
 # what was dispatched and may still be running
 from jax._src.dispatch import runtime_tokens as runtime_tokens
 # a value that is part of every cache key of jit
 from jax._src.config import State as ConfigState
+# what `jax.jit` makes
+from jaxlib._jax import PjitFunction as JittedFunction
 # errors of JAX with all their frames: the equation it was busy with is in one of them
 from jax._src.config import traceback_filtering as traceback_filtering
 

@@ -21,8 +21,9 @@ from jax.experimental.pallas import tpu as pltpu
 from jax.sharding import AbstractMesh
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import capture, locations, outer, privates, versions
+from pallas_debug.jaxlink import locations, outer, privates, versions
 from pallas_debug.jaxlink.pretend import pretend
+from pallas_debug.jaxlink.traced import traced
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +94,7 @@ class Subject:
     ) -> None:
         self._pretended = lambda: pretend(chip, cores)
         with self._pretended():
-            self._jaxpr, self._arrays, _ = capture.traced(fn, tuple(args), dict(kwargs))
+            self._jaxpr, self._arrays, _ = traced(fn, tuple(args), dict(kwargs))
 
     def run(self, target: Target, timeout: float) -> Attempt:
         """Runs the function in one of JAX's interpreters, at most `timeout` seconds.

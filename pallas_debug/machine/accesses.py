@@ -42,10 +42,13 @@ class Accesses(Facts):
         except TypeError:
             key = None  # an array of indices
         data = self.memory(ref).data
-        place = plan.locate(data.shape, data.dtype, ref, dyn)
+        place = None if key is None else plan.kept.get(key)
+        if place is None:
+            place = plan.locate(data.shape, data.dtype, ref, dyn)
         self._number(place, data)
         if key is not None:
             plan.cache[key] = place
+            plan.keep(key, place)
         return place
 
     def _number(self, place: Place, data: np.ndarray) -> None:

@@ -21,8 +21,10 @@ from pallas_debug.ir.flow import (
     may_switch,
     used_and_defined,
 )
+from pallas_debug.machine.options import Options
 from pallas_debug.machine.places import Plan
 from pallas_debug.machine.replaying.path import Path
+from pallas_debug.machine.replaying.template import Template
 from pallas_debug.machine.rules import RULES
 from pallas_debug.machine.source import Source, taken
 
@@ -55,6 +57,7 @@ class Program:
       plans: Compiled accesses; their caches hold region numbers of one writer.
       paths: Functions of the ways that blocks went, by the way; None where there is
         none. Kept from run to run.
+      ways: Options, template and path of each way that a run with these options found.
     """
 
     kernel: ir.Kernel
@@ -64,6 +67,7 @@ class Program:
     single: dict[int, Segment] = field(default_factory=dict)
     coarse: bool = False
     paths: dict[Any, Path | None] = field(default_factory=dict)
+    ways: list[tuple[Options, Template, Path]] = field(default_factory=list)
     _writer: list[Any] = field(default_factory=list)
 
     def bind(self, writer: Any) -> None:
@@ -72,7 +76,14 @@ class Program:
             self._writer[:] = [writer]
             paths = [path.plans for path in self.paths.values() if path is not None]
             for plan in itertools.chain(self.plans, *paths):
-                plan.cache.clear()
+                if plan.cache:
+                    plan.cache.clear()
+
+    def distrust(self) -> None:
+        """Forgets what was learned of blocks, and never replays one again."""
+        self.ways.clear()
+        self.paths.update(dict.fromkeys(self.paths))
+        self.bind(None)
 
 
 def compile_kernel(
@@ -95,6 +106,7 @@ def with_steps(program: Program) -> Program:
         single=single.segments,
         lines={**program.lines, **single.lines},
         plans=program.plans + single.plans,
+        ways=[],
         _writer=[],
     )
 

@@ -17,18 +17,31 @@ from pallas_debug.machine.elements import elements, elements_of_whole
 from pallas_debug.machine.memory import BOX, Place, Window
 from pallas_debug.machine.quick import locator, scalar
 
+MOST_KEPT = 64  # places that a plan keeps for another writer
+
 
 class Plan:
-    """A compiled access: `place(...)` is cached by reference origin and indices."""
+    """A compiled access.
 
-    __slots__ = ("access", "cache", "constants", "quick", "steps")
+    Attributes:
+      cache: Places by reference origin and indices, with one writer's numbers.
+      kept: Some of them for the next writer, who numbers them anew.
+    """
+
+    __slots__ = ("access", "cache", "constants", "kept", "quick", "steps")
 
     def __init__(self, access: ir.Access) -> None:
         self.access = access
         self.steps = access.steps
         self.cache: dict[Any, Any] = {}
+        self.kept: dict[Any, Place] = {}
         self.constants = dynamic_slots(access)
         self.quick = locator(access.steps)
+
+    def keep(self, key: Any, place: Place) -> None:
+        """For another writer, unless its elements have to be numbered."""
+        if place.special is None and len(self.kept) < MOST_KEPT:
+            self.kept[key] = place
 
     def locate(
         self, shape: tuple[int, ...], dtype: np.dtype, ref: Any, dyn: Sequence[Any]

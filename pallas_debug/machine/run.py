@@ -87,7 +87,7 @@ def run(
         advance(this)
     except Failed:
         writer.cut(mark)
-        this.program.bind(None)
+        this.program.distrust()
         this = begin(launch, writer, options, program=this.program, policy=policy)
         advance(this)
     return this

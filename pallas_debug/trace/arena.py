@@ -18,6 +18,7 @@ LEAST, MOST = 1 << 11, 1 << 20  # bytes of a value that is worth it
 PIECES = (4 << 20, 16 << 20)  # the first one, the others
 RESERVED = 1 << 20  # bytes for the rows of one type
 ALIGNMENT = 64
+_ARRAYS = (np.ndarray, np.generic)
 
 
 class Arena:
@@ -55,15 +56,18 @@ class Arena:
         `operation` gives a result of its operands' type, as a sum does.
         """
         like, other = (left, right) if type(left) is np.ndarray else (right, left)
-        if (
-            type(like) is not np.ndarray
-            or not LEAST <= like.nbytes <= MOST
-            or getattr(other, "dtype", None) is not like.dtype
-            or (other.ndim and other.shape != like.shape)
-        ):
+        if type(like) is not np.ndarray or not isinstance(other, _ARRAYS):
             return operation(left, right)
-        row, twin = self._place(like)
-        operation(left, right, out=row)
+        shape, dtype = like.shape, like.dtype
+        if other.dtype is not dtype or (other.ndim and other.shape != shape):
+            return operation(left, right)
+        place = None
+        if dtype is self._dtype and shape == self._shape:
+            place = next(self._free, None)
+        elif not LEAST <= like.nbytes <= MOST:
+            return operation(left, right)
+        row, twin = place or self._place(like)
+        operation(left, right, row)
         return twin
 
     def _place(self, like: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ values are kept by reference (they are immutable by convention), nothing is judg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,6 +78,10 @@ class Writer:
             self.regions.append(row)
         return number
 
+    def known_region(self, row: tuple[int, ...]) -> int:
+        """Number of a region that was written before, -1 for another one."""
+        return self._region_ids.get(row, -1)
+
     def payload(self, value: Any) -> int:
         """Number of a recorded value; the same object is stored once."""
         key = id(value)
@@ -93,8 +97,13 @@ class Writer:
             self._payload_ids[key] = number
         return number
 
-    def payer(self, limit: int, full: Callable[[], None]) -> Callable[[Any], int]:
-        """`payload` for very many values; -1 once more than `limit` bytes are kept."""
+    def payer(
+        self, limit: int, full: Callable[[], None]
+    ) -> tuple[Callable[[Any], int], Callable[[Sequence[Any]], list[int]]]:
+        """`payload` for very many values; -1 once more than `limit` bytes are kept.
+
+        The second one numbers several.
+        """
         ids, values, payload = self._payload_ids, self.payloads, self.payload
 
         def pay(value: Any) -> int:
@@ -111,7 +120,24 @@ class Writer:
                 self.payload_bytes += value.nbytes
             return number
 
-        return pay
+        def pays(several: Sequence[Any]) -> list[int]:
+            numbers, held, count = list[int](), self.payload_bytes, len(values)
+            for value in several:
+                if held > limit or type(value) is not np.ndarray:
+                    self.payload_bytes = held
+                    numbers.append(pay(value))
+                    held, count = self.payload_bytes, len(values)
+                    continue
+                number = ids.setdefault(id(value), count)
+                if number == count:
+                    values.append(value)
+                    held += value.nbytes
+                    count += 1
+                numbers.append(number)
+            self.payload_bytes = held
+            return numbers
+
+        return pay, pays
 
     def part(self, numbers: np.ndarray) -> int:
         """Number of a region's mask or element numbers, the same for equal ones."""

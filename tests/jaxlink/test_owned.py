@@ -17,7 +17,7 @@ DTYPES = [np.float32, np.int8, jnp.bfloat16, np.bool_]
 @pytest.mark.parametrize("shape", [(), (3,), (64, 128), (0, 4)])
 def test_copy_has_the_values_of_its_time(shape, dtype):
     values = np.ones(shape, dtype)
-    for array in (copied(values), given(values)):
+    for array in (copied(values, values.dtype), given(values)):
         before = values.copy()
         values[...] = 0
         assert (array.shape, array.dtype) == (shape, np.dtype(dtype))
@@ -31,10 +31,6 @@ def test_array_that_is_given_away_is_not_copied():
     values.flags.writeable = False
     found = np.asarray(given(values))
     assert found.ctypes.data == values.ctypes.data
-
-
-def test_wide_numbers_become_what_jax_makes_of_them():
-    assert copied(np.ones(3)).dtype == jnp.asarray(np.ones(3)).dtype
 
 
 def double(x):

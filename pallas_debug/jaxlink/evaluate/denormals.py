@@ -18,6 +18,11 @@ _FLAGS = {
 
 
 @functools.cache
+def _place() -> tuple[int, int] | None:
+    return _FLAGS.get((platform.system(), platform.machine()))
+
+
+@functools.cache
 def _libm() -> ctypes.CDLL:
     return ctypes.CDLL(None)
 
@@ -25,7 +30,7 @@ def _libm() -> ctypes.CDLL:
 @contextlib.contextmanager
 def flushing_denormals() -> Iterator[None]:
     """Flushes subnormals in this thread; does nothing on platforms not listed."""
-    place = _FLAGS.get((platform.system(), platform.machine()))
+    place = _place()
     if place is None:
         yield
         return

@@ -6,20 +6,14 @@ all others, also when that is found out in a block, the rule itself is called.
 
 from __future__ import annotations
 
-import re
-
-import numpy as np
-
 from pallas_debug import ir
+from pallas_debug.machine.memory import dtype_of
 from pallas_debug.machine.replaying.effects import READS, WRITES
 from pallas_debug.machine.replaying.lines import Given, NotReplayable
-from pallas_debug.machine.replaying.spots import Spots
+from pallas_debug.machine.replaying.spots import Spot, Spots
 from pallas_debug.machine.replaying.values import ASKED, DATUM, UNKNOWN
+from pallas_debug.machine.replaying.wide import OF_TWO, SIGNS, Act
 from pallas_debug.machine.rules import RULES
-
-# Operations whose result has the type of their operands.
-SIGNS = {"+": np.add, "-": np.subtract, "*": np.multiply}
-OF_TWO = re.compile(r"\((\w+) ([-+*]) (\w+)\)")
 
 
 class Accesses(Spots):
@@ -54,6 +48,7 @@ class Accesses(Spots):
             for access in instr.accesses:
                 self.placed.setdefault(self.source.target(access, texts))
             outs = self.r.define(thread, instr.outs, DATUM)
+            self.wide.fail()
             self.noting(f"{outs} = {call}" if outs else call)
 
     def _is_plain(self, instr: ir.Instr, thread: int) -> bool:
@@ -64,42 +59,86 @@ class Accesses(Spots):
 
     def _read(self, access: ir.Access, thread: int, value: str, call: str) -> None:
         spot, data = self.spot(access, thread), self.r.name()
-        self.write_notes()
-        kept = f"    if type({value}) is Array: {value} = keep({value})"
-        payload = self.read_payload(value)
-        self.data += [
-            f"if {spot.inside}:",
-            f"    {data} = M[{spot.ref}].data",
-            f"    {value} = {data}[{spot.index}]",
-            f"    if {data}.flags.writeable and type({value}) is Array:",
-            f"        {value} = {value}.copy()",
-            *([kept] if self.values == "all" else []),
-            f"    note((bid, {spot.ref}, {spot.region}, {payload}))",
-            f"else: {value} = {call}",
+        lines = [
+            f"{data} = {self.memory(spot.ref)}.data",
+            f"{value} = {data}[{spot.index}]",
         ]
+        kept = self.values == "all"
+        if spot.inside is None and spot.extent:
+            lines.append(f"if {data}.flags.writeable: {value} = {value}.copy()")
+            lines += [f"{value} = keep({value})"] if kept else []
+            self.data += map(Act, lines)
+            self.wide.read(self.box(spot), self.is_all(spot), value)
+            self.note("bid", spot.ref, spot.region, self.read_payload(value))
+            return
+        lines += [
+            f"if {data}.flags.writeable and type({value}) is Array:",
+            f"    {value} = {value}.copy()",
+        ]
+        lines += [f"if type({value}) is Array: {value} = keep({value})"] if kept else []
+        payload = f"pay({value})" if kept else "-1"
+        self._or_else(spot, [], lines, payload, f"{value} = {call}")
 
     def _write(self, instr: ir.Instr, thread: int, call: str) -> None:
         access, value = instr.accesses[0], self.r.value(thread, instr.ins[0]).text
-        spot, memory, kept = self.spot(access, thread), self.r.name(), value
-        self.write_notes()
-        fits = f"type({value}) is Array and {value}.shape == {spot.shape}"
-        lines = [f"{memory} = M[{spot.ref}]"]
+        spot = self.spot(access, thread)
+        memory, kept, held = self.r.name(), self.r.name(), self.r.name()
         if self.values != "none":
             self._compute_in_place(value)
-            kept = self.r.name()
-            lines.append(f"{kept} = keep({value})")
+        sure = spot.inside is None and bool(spot.extent)
+        lines = [f"{memory} = {self.memory(spot.ref)}"]
+        keep = f"{value} if {value}.base is not None else keep({value})"
+        lines += [f"{kept} = {value if self.values == 'none' else keep}"]
+        odd = f"type({value}) is not Array or {value}.shape != {spot.shape}"
+        if sure:
+            lines.insert(0, f"if {odd}: {value} = wide({value}, {spot.shape})")
+        lines += self._store(spot, sure, memory, kept, held)
+        if sure:
+            self.data += map(Act, lines)
+            dtype = self.source.constant(dtype_of(self.plain[spot.ref].dtype))
+            whole = self.is_all(spot)
+            self.wide.write(self.box(spot), whole, value, kept, dtype)
+            self.note("bid", spot.ref, spot.region, self.written_payload(kept))
+            return
+        payload = "-1" if self.values == "none" else f"pay({kept})"
+        fits = [f"type({value}) is Array", f"{value}.shape == {spot.shape}"]
+        self._or_else(spot, fits, lines, payload, call)
+
+    def _store(
+        self, spot: Spot, sure: bool, memory: str, kept: str, held: str
+    ) -> list[str]:
+        """Lines that make a value the contents of a box, or of the whole buffer."""
         store = [
             f"if not {memory}.data.flags.writeable: {memory}.own()",
             f"{memory}.data[{spot.index}] = {kept}",
         ]
-        if spot.ref in self.arguments:  # which stay where they are
-            lines += store
-        else:
-            lines.append(f"if not {memory}.takes({kept}):")
-            lines += (f"    {line}" for line in store)
-        payload = self.written_payload(kept)
-        lines.append(f"note((bid, {spot.ref}, {spot.region}, {payload}))")
-        self.data.append(f"if {spot.inside} and {fits}:")
+        whole = not sure or self.is_all(spot)
+        if spot.ref in self.arguments or not whole:  # which stay where they are
+            return store
+        if not sure:
+            return [f"if not {memory}.takes({kept}):", *(f"    {x}" for x in store)]
+        # `Memory.takes` in line.
+        dtype = self.source.constant(dtype_of(self.plain[spot.ref].dtype))
+        return [
+            f"if {kept}.dtype is {dtype} and {kept}.flags.c_contiguous:",
+            f"    {memory}.data = {held} = {kept}.view()",
+            f"    {held}.flags.writeable = False",
+            "else:",
+            *(f"    {line}" for line in store),
+        ]
+
+    def _or_else(
+        self, spot: Spot, fits: list[str], lines: list[str], payload: str, call: str
+    ) -> None:
+        """An access where that is found out in the block; else its rule is called."""
+        self.wide.fail()
+        self.write_notes()
+        tests = [spot.inside, *fits] if spot.inside is not None else fits
+        lines = [*lines, f"note((bid, {spot.ref}, {spot.region}, {payload}))"]
+        if not tests:
+            self.data += lines
+            return
+        self.data.append(f"if {' and '.join(tests)}:")
         self.data += (f"    {line}" for line in lines)
         self.data.append(f"else: {call}")
 
@@ -111,8 +150,9 @@ class Accesses(Spots):
                 found = OF_TWO.fullmatch(expression)
                 if found is not None:
                     left, sign, right = found.groups()
-                    made = f"made({self.source.constant(SIGNS[sign])}, {left}, {right})"
-                    self.data[number] = f"{name} = {made}"
+                    made = f"np.{SIGNS[sign]}"
+                    self.data[number] = Act(f"{name} = made({made}, {left}, {right})")
+                    self.wide.in_place(name, made, left, right)
                 return
 
     def _is_scalar(self, thread: int, instr: ir.Instr) -> bool:

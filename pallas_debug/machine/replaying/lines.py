@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine.memory import Memory
+from pallas_debug.machine.memory import BOX, Memory
 from pallas_debug.machine.quick import scalar
 from pallas_debug.machine.replaying.values import (
     ASKED,
@@ -17,13 +17,14 @@ from pallas_debug.machine.replaying.values import (
     PathSource,
     Registers,
 )
+from pallas_debug.machine.replaying.wide import SCOPE, Wide
 from pallas_debug.machine.rules.grid_windows import Held
 
 # What the lines of a block find: `m` is the machine, `R` the entry thread's registers.
 PRELUDE = (
     "M, N, note = m.state.memory, m.notes, m.noted.extend",
     "keep, made = m.keep, m.made",
-    "buffers, region, pay = m.writer.buffers, m.writer.region, m.pay",
+    "buffers, region, pay, pays = m.writer.buffers, m.writer.region, m.pay, m.pays",
     "tid, device, launch = m.tid, m.device, m.launch_number",
 )
 
@@ -55,7 +56,9 @@ class Lines:
       born: How many of them there are so far.
       arguments: Names of the launch's own buffers.
       refs: Names of all buffers: an op may be told any.
-      plain: Names of those that the lines may look up in memory themselves.
+      plain: Those that the lines may look up in memory themselves, by name.
+      wide: The function of many blocks, while it grows.
+      wholes: Regions of whole windows: they must have numbers before any block.
     """
 
     def __init__(self, given: Given) -> None:
@@ -66,13 +69,20 @@ class Lines:
         self.source = PathSource(f"{kernel.name} path")
         # `new` is what a named tuple's own constructor comes down to.
         names = {"Memory": Memory, "Held": Held, "Array": np.ndarray}
-        self.source.scope |= {**names, "scalar": scalar, "new": tuple.__new__}
+        names |= {"scalar": scalar, "new": tuple.__new__, "wide": np.broadcast_to}
+        self.source.scope |= names | SCOPE
         self.first: list[str] = [*PRELUDE]
         self.asked: list[str] = []
         self.looks: list[str] = []
         self.data: list[str] = []
+        self.wholes: list[tuple[int, ...]] = []
+        self.wide = Wide()
+        if kernel.aliases:  # what is written to one array is read from another
+            self.wide.fail()
         self._once: dict[str, str] = {}
+        self._found: list[str] = []
         self._noted: list[str] = []
+        self._paid: list[tuple[str, str]] = []
         own = [thread for thread, (_, instr) in enumerate(spawned) if instr < 0]
         self.born = len(own)
         self.r = Registers(self.source, own or [CORE])
@@ -81,7 +91,7 @@ class Lines:
             for number, decl in zip(kernel.arguments, kernel.buffers, strict=True)
         }
         self.refs = set(self.arguments)
-        self.plain = set(self.arguments) | _allocated(kernel)
+        self.plain = self.arguments | _allocated(kernel)
 
     def ask(self, thread: int, operand: ir.Operand, test: str, answer: Any) -> None:
         """Another way is taken where the test is true."""
@@ -98,6 +108,18 @@ class Lines:
             self.first.append(f"{name} = {expression}")
         return self._once[expression]
 
+    def when_met(self, expression: str) -> str:
+        """A name for what the first block finds for those of its batch."""
+        name = self.r.name()
+        self._found.append(name)
+        self.first.append(f"{name} = None")
+        self.data.append(f"if {name} is None: {name} = {expression}")
+        return name
+
+    def memory(self, ref: str) -> str:
+        """The memory of a buffer that is plain."""
+        return self.once(f"M[{ref}]") if ref.startswith("R[") else f"M[{ref}]"
+
     def note(self, *cells: Any) -> None:
         """Block, object, region and payload of events."""
         self._noted += map(str, cells)
@@ -108,18 +130,29 @@ class Lines:
         self.data.append(line)
 
     def write_notes(self) -> None:
-        """What was noted so far stands before what follows."""
+        """What was noted so far stands before what follows, and so do its values."""
+        if self._paid:
+            names, values = zip(*self._paid, strict=True)
+            pay = f"pays(({', '.join(values)}))" if names[1:] else f"pay({values[0]})"
+            self.data.append(f"{', '.join(names)} = {pay}")
+            self._paid.clear()
         if self._noted:
             self.data.append(f"note(({', '.join(self._noted)}))")
             self._noted.clear()
 
+    def payload(self, value: str) -> str:
+        """A name for the number of a value that is recorded."""
+        name = self.r.name()
+        self._paid.append((name, value))
+        return name
+
     def read_payload(self, value: str) -> str:
         """The number of a value that was read."""
-        return f"pay({value})" if self.values == "all" else "-1"
+        return self.payload(value) if self.values == "all" else "-1"
 
     def written_payload(self, value: str) -> str:
         """The number of a value that was written."""
-        return "-1" if self.values == "none" else f"pay({value})"
+        return "-1" if self.values == "none" else self.payload(value)
 
     def new_buffer(self, decl: ir.Buffer, role: str, thread: int) -> str:
         """Gives a new buffer its number and its row in the table."""
@@ -146,20 +179,34 @@ class Lines:
         return number
 
     def function(self) -> Any:
-        """The compiled function: `(m, R)` to the function of a block."""
+        """The compiled function: `(m, R)` to those of a block and of many, or None."""
         self.write_notes()
-        lines = ["def path(m, R):", *(f"    {line}" for line in self.first)]
-        body = [*self.asked, *self.looks, *self.data, "return True"]
-        lines += ["    def block(at, bid, first):", *(f"        {x}" for x in body)]
-        return self.source.run([*lines, "    return block"])["path"]
+        shared = f"nonlocal {', '.join(self._found)}" if self._found else ""
+        asked = [*self.asked, *self.looks]
+        body = [*([shared] if shared else []), *asked, *self.data, "return True"]
+        inner = ["def block(at, bid, first):", *(f"    {line}" for line in body)]
+        if self.wide.lines is not None:
+            inner += self.wide.function(asked, self.data, shared, len(self.spawned))
+        else:
+            inner.append("blocks = None")
+        lines = [*self.first, *inner, "return block, blocks"]
+        text = ["def path(m, R):", *(f"    {line}" for line in lines)]
+        return self.source.run(text)["path"]
 
 
-def _allocated(kernel: ir.Kernel) -> set[str]:
-    """Names of buffers that a core allocates before its first grid point."""
-    found, others = set[int](), set[int]()
+def row_of_all(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The region of a whole buffer."""
+    return (BOX, *(number for size in shape for number in (0, size, 1)))
+
+
+def _allocated(kernel: ir.Kernel) -> dict[str, ir.Buffer]:
+    """Buffers that a core allocates before its first grid point, by name."""
+    found, others = dict[int, ir.Buffer](), set[int]()
     for instr in kernel.tape:
         decls = instr.params["decls"] if instr.op == "scope.alloc" else ()
         for place, number in enumerate(instr.outs):
-            data = bool(decls) and not decls[place].is_sync
-            (found if data and number not in found else others).add(number)
-    return {f"R[{number}]" for number in found - others}
+            if decls and not decls[place].is_sync and number not in found:
+                found[number] = decls[place]
+            else:
+                others.add(number)
+    return {f"R[{n}]": decl for n, decl in found.items() if n not in others}

@@ -25,8 +25,10 @@ from pallas_debug.machine.replaying.accesses import Accesses
 from pallas_debug.machine.replaying.effects import DATA, INERT, SIZED, SPAWN
 from pallas_debug.machine.replaying.lines import Given
 from pallas_debug.machine.replaying.lines import NotReplayable as NotReplayable
+from pallas_debug.machine.replaying.points import Point
 from pallas_debug.machine.replaying.scopes import Scopes
 from pallas_debug.machine.replaying.values import CORE, DATUM, KNOWN, UNKNOWN, Value
+from pallas_debug.machine.replaying.wide import Act
 from pallas_debug.machine.source import taken
 
 WAITS = -1
@@ -50,6 +52,8 @@ Leg = tuple[int, int, int]
 # A block's coordinates, its number and that of its first new thread; False if it goes
 # another way.
 Block = Callable[[tuple[Any, ...], int, int], bool]
+# Points and the number of the first one's first new thread; how many blocks were done.
+Blocks = Callable[[Sequence[Point], int], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,12 +62,16 @@ class Path:
 
     Attributes:
       function: From the machine and the entry thread's registers to the function of a
-        block.
+        block, and to that of many if the path is wide.
       plans: The accesses that it uses.
+      at_once: How many blocks the latter is given at most.
+      wholes: Regions that have numbers when it is called first.
     """
 
-    function: Callable[[Any, list[Any]], Block]
+    function: Callable[[Any, list[Any]], tuple[Block, Blocks | None]]
     plans: tuple[Plan, ...]
+    wholes: tuple[tuple[int, ...], ...]
+    at_once: int
 
 
 def compile_path(
@@ -108,7 +116,12 @@ class _Builder(Scopes, Accesses):
             raise NotReplayable
         for group in self.users:
             self.data += (f"M.pop({value.text}, None)" for value in group)
-        return Path(function=self.function(), plans=tuple(self.source.plans))
+        return Path(
+            function=self.function(),
+            plans=tuple(self.source.plans),
+            wholes=tuple(self.wholes),
+            at_once=self.wide.at_once,
+        )
 
     def _leaves_values(self) -> bool:
         """Whether the core's next grid point may need a register that this one set."""
@@ -160,9 +173,14 @@ class _Builder(Scopes, Accesses):
             if instr.outs and self._folded(thread, instr, expression):
                 return
             level = DATUM  # an array is made anew in each block, as values are
-        lines = self.data if level == DATUM else self.asked
+        operands = [*map(self.r.texts(thread), instr.ins)]
         outs = self.r.define(thread, instr.outs, level)
-        lines.append(f"{outs} = {expression}" if outs else expression)
+        line = f"{outs} = {expression}" if outs else expression
+        if level == DATUM:
+            self.data.append(Act(line))
+            self.wide.compute(outs, instr, operands)
+        else:
+            self.asked.append(line)
 
     def _folded(self, thread: int, instr: ir.Instr, expression: str) -> bool:
         """Computes scalars that are the same in every block, once and for all."""

@@ -28,10 +28,10 @@ class Quiet(Step):
       ids: Coordinates of the device, by axis.
       keep: Gives an array that is about to be recorded a better place.
       made: Computes one there.
-      pay: The number of a value that is recorded.
+      pay, pays: The number of a value that is recorded; those of several.
     """
 
-    __slots__ = ("_regions", "ids", "keep", "made", "noted", "notes", "pay")
+    __slots__ = ("_regions", "ids", "keep", "made", "noted", "notes", "pay", "pays")
 
     def __init__(self, m: Step) -> None:
         for name in Facts.__slots__:
@@ -40,7 +40,9 @@ class Quiet(Step):
         self.notes: dict[Any, Any] = {}
         self.ids = {axis: np.int32(at) for axis, at in m.launch.device.items()}
         self.keep, self.made = self.writer.keep, self.writer.made
-        self.pay = self.writer.payer(m.options.max_value_bytes, self._fill_up)
+        self.pay, self.pays = self.writer.payer(
+            m.options.max_value_bytes, self._fill_up
+        )
         self._regions: dict[tuple[Any, ...], dict[Any, int]] = {}
 
     def emit(
@@ -78,6 +80,10 @@ class Quiet(Step):
     def regions(self, form: tuple[Any, ...]) -> dict[Any, int]:
         """Numbers of the boxes of one form, by their first elements."""
         return self._regions.setdefault(form, {})
+
+    def knows(self, rows: tuple[tuple[int, ...], ...]) -> bool:
+        """Whether these regions have numbers."""
+        return all(self.writer.known_region(row) >= 0 for row in rows)
 
     def _fill_up(self) -> None:
         self.full, self.keep, self.made = True, _as_it_is, _plainly

@@ -10,59 +10,25 @@ byte. Where that is in doubt the machine runs as ever; where it turns out wrong
 
 from __future__ import annotations
 
-import gc
 import math
-import time
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from pallas_debug.machine import start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import Program
-from pallas_debug.machine.replaying.path import (
-    Block,
-    Leg,
-    NotReplayable,
-    Path,
-    compile_path,
-)
-from pallas_debug.machine.replaying.points import Point, points
-from pallas_debug.machine.replaying.quiet import Quiet
+from pallas_debug.machine.replaying.batch import Batches, Way
+from pallas_debug.machine.replaying.batch import Failed as Failed
+from pallas_debug.machine.replaying.path import Leg, NotReplayable, Path, compile_path
 from pallas_debug.machine.replaying.rest import Rest, rest
-from pallas_debug.machine.replaying.template import (
-    At,
-    Template,
-    add_tables,
-    learned,
-    rows_of,
-)
+from pallas_debug.machine.replaying.template import Template, learned
 from pallas_debug.machine.step import Step
 from pallas_debug.machine.watch import Watch
-from pallas_debug.trace.schema import ROW_BYTES
 
 FEWEST = 16  # grid points: with less it does not pay
 MOST_WAYS = 8
 MOST_LESSONS = 32
-BATCH_EVENTS, BATCH_SECONDS = 1 << 15, 0.05  # then rows are written
-
-
-@dataclass(kw_only=True, eq=False)
-class Way:
-    """A way of this run.
-
-    Attributes:
-      block: Replays a block; made anew for each batch.
-    """
-
-    template: Template
-    path: Path
-    block: Block = field(init=False)
-
-
-class Failed(Exception):
-    """A block was not as expected: what was written is worth nothing."""
+PATIENCE = 4
 
 
 @dataclass(kw_only=True, eq=False)
@@ -79,6 +45,8 @@ class Replay:
     Attributes:
       entry: Where a core enters a grid point; -1 for blocks of their own.
       legs: Where the loop notes what it runs: `(thread, from, to)`; None if nowhere.
+      kept: Ways that an earlier run found, until this writer has their regions.
+      patience: For how many blocks they are worth waiting for, without a lesson.
     """
 
     @classmethod
@@ -93,17 +61,16 @@ class Replay:
 
     def __init__(self, m: Step, program: Program) -> None:
         self.m = m
-        self.quiet = Quiet(m)
         self.program = program
         self.entry = _entry(m)
+        self.batches = Batches(m, self.entry)
         self.legs: list[Leg] | None = None
         self.lesson: Lesson | None = None
         self.lessons = 0
         self.seen: dict[Any, Template] = {}
         self.ways: list[Way] = []
-        self.done: list[tuple[Template, At]] = []
-        self.events = 0
-        self.first = 0
+        self.patience = PATIENCE
+        self.kept = [way[1:] for way in program.ways if way[0] == m.options]
 
     def between_blocks(self, watch: Watch, limit: int) -> None:
         """No block runs: learns from the last one, replays those that follow."""
@@ -116,6 +83,7 @@ class Replay:
 
     def _between(self, core: states.Thread | None, watch: Watch, limit: int) -> None:
         now = rest(self.m, core)
+        self._recall()
         if self.lesson is not None and now is not None:
             self._learn(self.lesson, now, -1 if core is None else core.number)
         ways = [
@@ -125,17 +93,27 @@ class Replay:
         ]
         going = bool(ways)
         while going:
-            going = self._batch(ways, core, watch, limit)
+            going = self.batches.run(ways, core, watch, limit)
             now, watch.countdown = None, 0
             if watch.over(self.m.writer.events, lambda: start.progress(self.m)):
                 watch.countdown = 0
                 break
         self.legs = self.lesson = None
-        if self.lessons < MOST_LESSONS and len(self.ways) < MOST_WAYS:
+        if self.kept and self.patience:
+            self.patience -= 1
+        elif self.lessons < MOST_LESSONS and len(self.ways) < MOST_WAYS:
             now = now or rest(self.m, core)
             if now is not None:
                 self.lesson = Lesson(rest=now)
                 self.legs = self.lesson.legs
+
+    def _recall(self) -> None:
+        """Takes the ways of an earlier run whose regions have numbers by now."""
+        for template, path in tuple(self.kept):
+            found = template.of(self.m.writer)
+            if found is not None and self.batches.quiet.knows(path.wholes):
+                self.kept.remove((template, path))
+                self.ways.append(Way(template=found, path=path))
 
     def _learn(self, lesson: Lesson, now: Rest, core: int) -> None:
         """Makes a template of the block that was watched."""
@@ -157,6 +135,13 @@ class Replay:
         ways = [way.template.key for way in self.ways]
         if path is not None and template.key not in ways:
             self.ways.append(Way(template=template, path=path))
+            self._keep(template, path)
+
+    def _keep(self, template: Template, path: Path) -> None:
+        """For the next run with these options; those of others are forgotten."""
+        options, kept = self.m.options, self.program.ways
+        kept[:] = [way for way in kept if way[0] == options]
+        kept.append((options, template, path))
 
     def _compiled(self, template: Template) -> Path | None:
         lengths = {s: seg.length for s, seg in self.program.segments.items()}
@@ -171,103 +156,6 @@ class Replay:
             )
         except NotReplayable:
             return None
-
-    def _batch(
-        self,
-        ways: list[Way],
-        core: states.Thread | None,
-        watch: Watch,
-        limit: int,
-    ) -> bool:
-        """Replays some blocks and writes their rows; False when another way comes."""
-        room = (limit - len(self.m.writer.log)) // ROW_BYTES
-        self.first = len(self.m.writer.threads)
-        self._bind(ways, core)
-        until, collecting = time.perf_counter() + BATCH_SECONDS, gc.isenabled()
-        gc.disable()  # much is made here, and no cycles
-        last: Point | None = None
-        going = False
-        try:
-            for point in points(self.m, core):
-                going = self._block(ways, point, room)
-                if not going:
-                    break
-                last = point
-                late = time.perf_counter() > until
-                if late or watch.interrupt.hit or self.events >= BATCH_EVENTS:
-                    break
-        finally:
-            if collecting:
-                gc.enable()
-            if last is not None:
-                self._enter(core, last)
-            self._write()
-        return going
-
-    def _bind(self, ways: list[Way], core: states.Thread | None) -> None:
-        """Makes the functions of the blocks that follow."""
-        quiet = self.quiet
-        if core is None:
-            registers = start.registers(self.m)
-        else:
-            registers, quiet.current, quiet.tid = core.registers, core, core.number
-            quiet.notes = core.notes
-        for way in ways:
-            way.block = way.path.function(quiet, registers)
-
-    def _block(self, ways: list[Way], point: Point, room: int) -> bool:
-        """Replays the next block by the first way that is its own."""
-        number, at, _ = point
-        self.quiet.bid = number
-        for place, way in enumerate(ways):
-            if self.events + way.template.count >= room:
-                continue
-            if self._went(way, number, at):
-                if place:
-                    ways.insert(0, ways.pop(place))
-                return True
-        return False
-
-    def _went(self, way: Way, number: int, at: tuple[np.int32, ...]) -> bool:
-        """Replays a block by this way, if it is the block's."""
-        template, noted = way.template, self.quiet.noted
-        writer, state = self.m.writer, self.m.state
-        buffers, cells = len(writer.buffers), len(noted)
-        try:
-            if not way.block(at, number, self.first):
-                return False
-        except Exception as error:
-            raise Failed from error
-        new = len(writer.buffers) - buffers, len(noted) - cells
-        if new != (template.buffers, template.noted):
-            raise Failed
-        self.done.append((template, (1, state.step, self.first, buffers, number)))
-        self.first += len(template.threads)
-        state.step += template.steps
-        self.events += template.count
-        return True
-
-    def _enter(self, core: states.Thread | None, point: Point) -> None:
-        """Leaves the machine as the last block's own run would."""
-        number, place, begun = point
-        self.m.state.next_cluster, self.m.state.dequeued = begun
-        if core is not None:
-            self.m.enter(number)
-            outs = self.m.kernel.tape[self.entry].outs
-            for register, at in zip(outs, place, strict=True):
-                core.registers[register] = at
-
-    def _write(self) -> None:
-        """Appends the rows of the replayed blocks, and those of the side tables."""
-        done, noted, writer = self.done, self.quiet.noted, self.m.writer
-        if done:
-            del noted[sum(template.noted for template, _ in done) :]
-            writer.log += rows_of(done, noted).tobytes()
-            add_tables(writer, self.m.launch_number, done)
-        self.m.full |= self.quiet.full
-        done.clear()
-        noted.clear()
-        self.events = 0
 
 
 def _entry(m: Step) -> int:

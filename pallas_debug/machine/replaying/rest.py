@@ -56,6 +56,7 @@ def rest(m: Step, core: states.Thread | None) -> Rest | None:
                 windows.add(note.window)
         notes.pop("point", None)
         own = (notes, dict(core.closed), core.groups, dict(core.counters))
+    place = m.root, m.device, -1 if core is None else core.number
     counts = {number: tuple(s.count) for number, s in state.semaphores.items()}
     buffers = frozenset(state.memory) - windows
     return Rest(
@@ -65,5 +66,5 @@ def rest(m: Step, core: states.Thread | None) -> Rest | None:
         choices=len(writer.choices),
         texts=len(writer.texts),
         step=state.step,
-        same=(counts, dict(state.shared), buffers, own),
+        same=(*place, counts, dict(state.shared), buffers, own),
     )

@@ -91,5 +91,5 @@ class Scopes(Windows):
         else:
             number = self.allocate(decl, "scratch", thread)
         if not decl.is_sync:
-            self.plain.add(number)
+            self.plain[number] = decl
         return Value(number, DATUM)

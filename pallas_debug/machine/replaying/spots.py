@@ -1,19 +1,24 @@
 """Where the accesses of a path land, found as late and as cheaply as possible.
 
-A region gets its number where a block meets it first. An access with the same indices
-in every block keeps its place from block to block; one that moves through an array is a
-few comparisons and a slice. Nothing here reads or writes.
+A region gets its number where a block meets it first. A box whose place follows from the
+block's coordinates is a few comparisons before anything happens, and a slice; others are
+looked up where they are met. Nothing here reads or writes.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pallas_debug import ir
+from pallas_debug.machine.memory import BOX, dtype_of
 from pallas_debug.machine.places import dynamic_slots
 from pallas_debug.machine.quick import locator
-from pallas_debug.machine.replaying.lines import Given, Lines
-from pallas_debug.machine.replaying.values import KNOWN, form
+from pallas_debug.machine.replaying.lines import Given, Lines, row_of_all
+from pallas_debug.machine.replaying.values import ASKED, KNOWN, form
+from pallas_debug.machine.replaying.wide import Box
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,16 +27,22 @@ class Spot:
 
     Attributes:
       ref: The buffer.
-      inside: Whether it is a box inside the buffer; else the rule has to do it.
+      inside: Whether it is a box inside the buffer; else the rule has to do it. None
+        where the way is another one then, so that it is one here.
       index, shape: The box.
       region: Its number.
+      extent: The box's shape, if `inside` is None.
+      firsts, dims: As `wide.Box` has them.
     """
 
     ref: str
-    inside: str
+    inside: str | None
     index: str
     shape: str
     region: str
+    extent: tuple[int, ...] = ()
+    firsts: tuple[str, ...] = ()
+    dims: tuple[tuple[int, int, bool], ...] = ()
 
 
 class Spots(Lines):
@@ -44,6 +55,27 @@ class Spots(Lines):
     def __init__(self, given: Given) -> None:
         super().__init__(given)
         self.placed: dict[str, Spot | None] = {}
+        self._firsts: dict[str, str] = {}
+        self._tested: set[str] = set()
+        self._regions: dict[str, str] = {}
+
+    def box(self, spot: Spot) -> Box:
+        """The same for a wide function."""
+        argument, core = spot.ref in self.arguments, spot.ref.startswith("R[")
+        dtype = dtype_of(self.plain[spot.ref].dtype)
+        return Box(
+            ref=spot.ref,
+            memory=self.memory(spot.ref) if core else "",
+            firsts=spot.firsts,
+            dims=spot.dims,
+            extent=spot.extent,
+            argument=argument,
+            bytes=math.prod(spot.extent) * dtype.itemsize,
+        )
+
+    def is_all(self, spot: Spot) -> bool:
+        """Whether a box is its whole buffer."""
+        return spot.extent == self.plain[spot.ref].shape
 
     def is_box(self, access: ir.Access, thread: int) -> bool:
         """Whether an access may be a box of a buffer that the path knows."""
@@ -61,84 +93,131 @@ class Spots(Lines):
 
     def spot(self, access: ir.Access, thread: int) -> Spot:
         """Where a box is; its region has a number from here on."""
-        same = self.r.level(thread, dynamic_slots(access)) == KNOWN
-        ref = self.r.value(thread, access.ref).text
-        moves = ref in self.arguments and locator(access.steps) is not None and not same
-        return self._moving(access, thread) if moves else self._fixed(access, thread)
-
-    def _fixed(self, access: ir.Access, thread: int) -> Spot:
-        """A place that is looked up."""
-        texts = self.r.texts(thread)
-        target = self.source.target(access, texts)
+        target = self.source.target(access, self.r.texts(thread))
         found = self.placed.get(target)
         if found is None:
-            ref, plan, dyn = self.source.pieces(access, texts)
-            if self.r.level(thread, dynamic_slots(access)) == KNOWN:
-                dyn = self.once(dyn)
-            cache, place = self.once(f"{plan}.cache"), self.r.name()
-            new = f"m.spot({ref}, {plan}, {dyn})"
-            self.data.append(f"{place} = {cache}.get({dyn})")
-            self.data.append(f"if {place} is None: {place} = {new}")
-            found = self.placed[target] = Spot(
-                ref=ref,
-                inside=f"{place}.fast",
-                index=f"{place}.index",
-                shape=f"{place}.shape",
-                region=f"{place}.region",
-            )
+            found = self._box(access, thread) or self._looked_up(access, thread)
+            self.placed[target] = found
         return found
 
-    def _moving(self, access: ir.Access, thread: int) -> Spot:
-        """A box that is elsewhere in each block, as `quick.locator` places it."""
-        ref = self.r.value(thread, access.ref).text
-        starts = [self._start(operand, thread) for operand in dynamic_slots(access)]
-        known = f"{ref} {form(access)} {starts}"
-        found = self.placed.get(known)
-        if found is None:
-            target = self.source.target(access, self.r.texts(thread))
-            found = self.placed[known] = self._box(access, ref, starts, target)
-        return found
-
-    def _start(self, operand: ir.Operand, thread: int) -> str:
-        """The first element in a dimension: a number, or how to compute it."""
-        value = self.r.value(thread, operand)
-        text = f"scalar({value.text})"
-        return repr(eval(text, self.source.scope)) if value.level == KNOWN else text
-
-    def _box(self, access: ir.Access, ref: str, starts: list[str], target: str) -> Spot:
-        (step,) = [s for s in access.steps if isinstance(s, ir.Index)]
-        inside, region = self.r.name(), self.r.name()
-        names, tests, index, shape, row = [], [], [], [], ["0"]
-        for dim, start, limit in zip(
-            step.dims, starts, self.arguments[ref].shape, strict=True
-        ):
-            known = start.lstrip("-").isdigit()
-            name = start if known else self.r.name()
-            if not known:
-                self.data.append(f"{name} = {start}")
-            plain = isinstance(dim, ir.Slice)
-            size, stride = (dim.size, dim.stride) if plain else (1, 1)
-            span = (size - 1) * stride + 1
-            names.append(name)
-            test = f"0 <= {name} <= {limit - span}"
-            tests += [] if known and eval(test) else [test]
-            row += [name, str(size), str(stride)]
-            index.append(f"{name}:{name} + {span}:{stride}" if plain else name)
-            shape += [f"{size}, "] if plain else []
-        regions = self.once(f"m.regions({form(access)})")
-        at = f"({', '.join(names)}, )"
-        self.data += [
-            f"{inside} = {' and '.join(tests)}",
-            f"if {inside}:",
-            f"    {region} = {regions}.get({at})",
-            f"    if {region} is None:",
-            f"        {region} = {regions}[{at}] = region(({', '.join(row)}))",
-            f"else: m.place({target})",
-        ]
+    def _looked_up(self, access: ir.Access, thread: int) -> Spot:
+        """A place that the machine finds."""
+        texts = self.r.texts(thread)
+        ref, plan, dyn = self.source.pieces(access, texts)
+        if self.r.level(thread, dynamic_slots(access)) == KNOWN:
+            dyn = self.once(dyn)
+        cache, place = self.once(f"{plan}.cache"), self.r.name()
+        new = f"m.spot({ref}, {plan}, {dyn})"
+        self.data.append(f"{place} = {cache}.get({dyn})")
+        self.data.append(f"if {place} is None: {place} = {new}")
         return Spot(
             ref=ref,
-            inside=inside,
-            index=", ".join(index),
-            shape=f"({''.join(shape)})",
-            region=region,
+            inside=f"{place}.fast",
+            index=f"{place}.index",
+            shape=f"{place}.shape",
+            region=f"{place}.region",
         )
+
+    def _box(self, access: ir.Access, thread: int) -> Spot | None:
+        """A box that follows from the coordinates; None for others, and if outside."""
+        ref = self.r.value(thread, access.ref).text
+        operands = dynamic_slots(access)
+        if not access.steps and ref in self.plain:
+            return self._all_of(ref)
+        if (
+            ref not in self.plain
+            or self.r.level(thread, operands) > ASKED
+            or locator(access.steps) is None
+        ):
+            return None
+        (step,) = [s for s in access.steps if isinstance(s, ir.Index)]
+        firsts = [self._first(operand, thread) for operand in operands]
+        dims = [
+            (dim.size, dim.stride, True) if isinstance(dim, ir.Slice) else (1, 1, False)
+            for dim in step.dims
+        ]
+        if not self._are_inside(firsts, dims, self.plain[ref].shape):
+            return None
+        index, row = list[str](), [str(BOX)]
+        for first, (size, stride, kept) in zip(firsts, dims, strict=True):
+            row += [first, str(size), str(stride)]
+            by = f":{stride}" if stride != 1 else ""
+            stop = f":{first} + {(size - 1) * stride + 1}{by}" if kept else ""
+            index.append(first + stop)
+        shape = tuple(size for size, _, kept in dims if kept)
+        return Spot(
+            ref=ref,
+            inside=None,
+            index=", ".join(index),
+            shape=repr(shape),
+            region=self._region_of(form(access), firsts, row),
+            extent=shape,
+            firsts=tuple(firsts),
+            dims=tuple(dims),
+        )
+
+    def _are_inside(
+        self,
+        firsts: Sequence[str],
+        dims: Sequence[tuple[int, int, bool]],
+        shape: Sequence[int],
+    ) -> bool:
+        """False if a box is never inside; where it is not, the way is another one."""
+        tests = list[str]()
+        for first, (size, stride, _), limit in zip(firsts, dims, shape, strict=True):
+            test = f"0 <= {first} <= {limit - (size - 1) * stride - 1}"
+            if not _is_number(first):
+                tests += [test] if test not in self._tested else []
+            elif not eval(test):
+                return False
+        if tests:
+            self._tested.update(tests)
+            self.looks.append(f"if not ({' and '.join(tests)}): return False")
+        return True
+
+    def _all_of(self, ref: str) -> Spot | None:
+        shape = self.plain[ref].shape
+        if not shape or not all(shape):
+            return None
+        row = [*map(str, row_of_all(shape))]
+        return Spot(
+            ref=ref,
+            inside=None,
+            index="...",
+            shape=repr(shape),
+            region=self._region_of(None, [], row),
+            extent=shape,
+            firsts=("0",) * len(shape),
+            dims=tuple((size, 1, True) for size in shape),
+        )
+
+    def _first(self, operand: ir.Operand, thread: int) -> str:
+        """The first element in a dimension: a number, or its name."""
+        value = self.r.value(thread, operand)
+        text = f"scalar({value.text})"
+        if value.level == KNOWN:
+            return repr(eval(text, self.source.scope))
+        if text not in self._firsts:
+            name = self._firsts[text] = self.r.name()
+            self.looks.append(f"{name} = {text}")
+        return self._firsts[text]
+
+    def _region_of(self, boxes: Any, firsts: list[str], row: list[str]) -> str:
+        """The region of a box."""
+        new = f"region(({', '.join(row)}))"
+        if new not in self._regions:
+            if all(map(_is_number, firsts)):  # the same in every block
+                self._regions[new] = self.when_met(new)
+            else:
+                found = self._regions[new] = self.r.name()
+                at = f"({', '.join(firsts)}, )"
+                regions = self.once(f"m.regions({boxes})")
+                self.data += [
+                    f"{found} = {regions}.get({at})",
+                    f"if {found} is None: {found} = {regions}[{at}] = {new}",
+                ]
+        return self._regions[new]
+
+
+def _is_number(first: str) -> bool:
+    return first.lstrip("-").isdigit()

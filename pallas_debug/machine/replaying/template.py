@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class Template:
       threads: The threads table's new rows; the parent is new, too, where the second
         of each is 1.
       choices: Step and thread since the beginning of the block, and whether it is new.
+      regions: Row and region of each event that has one and is not filled in.
     """
 
     key: Any
@@ -60,6 +61,7 @@ class Template:
     buffers: int
     threads: tuple[tuple[tuple[Any, ...], int], ...]
     choices: tuple[tuple[int, int, int], ...]
+    regions: tuple[tuple[int, tuple[int, ...]], ...]
     count: int = field(init=False)
     noted: int = field(init=False)
 
@@ -67,11 +69,27 @@ class Template:
         self.count = self.rows.shape[1] // len(COLUMNS)
         self.noted = len(NOTED) * len(self.open_rows)
 
-    def at(self, places: Sequence[At]) -> np.ndarray:
-        """The rows of blocks: one table of events and columns for each."""
-        # In float64, where NumPy has a fast product; 2**53 is far away.
-        rows = np.array(places, np.float64) @ self.rows.astype(np.float64)
-        return rows.astype(np.int32).reshape(-1, self.count, len(COLUMNS))
+    def filled(self, places: np.ndarray, noted: np.ndarray) -> np.ndarray:
+        """The rows of blocks, one after the other, with what was noted in each.
+
+        `places` has a row for each block (`At`), in float64: NumPy has a fast product
+        for that, and 2**53 is far away.
+        """
+        rows = (places @ self.rows.astype(np.float64)).astype(np.int32)
+        cells = self.open_rows[:, None] * len(COLUMNS) + np.array(NOTED)
+        rows[:, cells.ravel()] = noted.reshape(len(rows), -1)
+        return rows.reshape(-1, len(COLUMNS))
+
+    def of(self, writer: Writer) -> Template | None:
+        """The same with this writer's numbers of regions, if it has them all."""
+        if not self.regions:
+            return self
+        numbers = [writer.known_region(region) for _, region in self.regions]
+        if any(number < 0 for number in numbers):
+            return None
+        rows = self.rows.reshape(5, self.count, -1).copy()
+        rows[ONE, [row for row, _ in self.regions], REGION] = numbers
+        return replace(self, rows=rows.reshape(self.rows.shape))
 
     def agrees(self, other: Template) -> bool:
         """Whether another block of the same way has the same rows."""
@@ -123,7 +141,17 @@ def learned(
             (step - before.step, *_since(thread, first))
             for _, step, thread in writer.choices[before.choices : now.choices]
         ),
+        regions=_regions(m, rows, open_rows),
     )
+
+
+def _regions(
+    m: Step, rows: np.ndarray, open_rows: np.ndarray
+) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Row and region of the events that have one and are not filled in."""
+    having = np.setdiff1d(np.flatnonzero(rows[:, REGION] >= 0), open_rows)
+    regions = m.writer.regions
+    return tuple((int(row), regions[rows[row, REGION]]) for row in having)
 
 
 def _windows(m: Step, rows: np.ndarray) -> dict[int, tuple[int, ...]]:
@@ -177,36 +205,41 @@ def _affine(rows: np.ndarray, open_rows: np.ndarray, at: At) -> np.ndarray | Non
     return found
 
 
-def rows_of(done: Sequence[tuple[Template, At]], noted: Sequence[int]) -> np.ndarray:
+def rows_of(
+    done: Sequence[Template], places: Sequence[int], noted: Sequence[int]
+) -> np.ndarray:
     """The rows of replayed blocks, in their order."""
-    found = np.frombuffer(array("i", noted), np.int32).reshape(-1, len(NOTED))
-    templates = {id(template): template for template, _ in done}
-    starts = np.cumsum([0, *(template.count for template, _ in done)])
-    opened = np.cumsum([0, *(len(template.open_rows) for template, _ in done)])
+    found = np.frombuffer(array("i", noted), np.int32)
+    ats = np.array(places, np.float64).reshape(len(done), -1)
+    templates = {id(template): template for template in done}
+    if len(templates) == 1:
+        return done[0].filled(ats, found)
+    starts = np.cumsum([0, *(template.count for template in done)])
+    opened = np.cumsum([0, *(template.noted for template in done)])
     rows = np.empty((starts[-1], len(COLUMNS)), np.int32)
     for number, template in templates.items():
-        mine = [n for n, (other, _) in enumerate(done) if id(other) == number]
-        block = template.at([done[n][1] for n in mine])
-        cells = opened[mine][:, None] + np.arange(len(template.open_rows))
-        for cell, column in enumerate(NOTED):
-            block[:, template.open_rows, column] = found[cells, cell]
-        if len(templates) == 1:
-            return block.reshape(-1, len(COLUMNS))
-        rows[starts[mine][:, None] + np.arange(template.count)] = block
+        mine = [n for n, other in enumerate(done) if id(other) == number]
+        cells = opened[mine][:, None] + np.arange(template.noted)
+        block = template.filled(ats[mine], found[cells])
+        rows[starts[mine][:, None] + np.arange(template.count)] = block.reshape(
+            len(mine), -1, len(COLUMNS)
+        )
     return rows
 
 
 def add_tables(
-    writer: Writer, launch: int, done: Sequence[tuple[Template, At]]
+    writer: Writer, launch: int, done: Sequence[Template], places: Sequence[int]
 ) -> None:
     """The side tables' rows of replayed blocks, in their order."""
-    writer.threads += [
-        (kind, parent + first * new, device, -1, block, index, launch, instr)
-        for template, (_, _, first, _, block) in done
-        for (kind, parent, device, index, instr), new in template.threads
-    ]
-    writer.choices += [
-        (launch, step + later, thread + first * new)
-        for template, (_, step, first, _, _) in done
-        for later, thread, new in template.choices
-    ]
+    if not any(template.threads or template.choices for template in done):
+        return
+    ats = zip(*[iter(places)] * 5, strict=True)
+    for template, (_, step, first, _, block) in zip(done, ats, strict=True):
+        writer.threads += [
+            (kind, parent + first * new, device, -1, block, index, launch, instr)
+            for (kind, parent, device, index, instr), new in template.threads
+        ]
+        writer.choices += [
+            (launch, step + later, thread + first * new)
+            for later, thread, new in template.choices
+        ]

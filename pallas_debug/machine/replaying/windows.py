@@ -11,7 +11,7 @@ from typing import Any
 
 from pallas_debug import ir
 from pallas_debug.machine.accesses import ALLOC, FREE, READ, WRITE
-from pallas_debug.machine.replaying.lines import Lines, NotReplayable
+from pallas_debug.machine.replaying.lines import Lines, NotReplayable, row_of_all
 from pallas_debug.machine.replaying.values import ASKED, CORE, DATUM, KNOWN
 from pallas_debug.machine.rules.grid_slots import first_text
 
@@ -80,6 +80,7 @@ class Windows(Lines):
     """The lines of `window.fetch` and `window.output`."""
 
     def window_fetch(self, thread: int, position: int) -> None:
+        self.wide.fail()
         instr = self.kernel.tape[position]
         kinds = self.windows.pop(position, None)  # None: a second time
         array = self.r.texts(thread)(instr.ins[0])
@@ -89,7 +90,7 @@ class Windows(Lines):
         assert kinds is not None
         pane, origin = self._pane(instr, array)
         number = self.r.define(thread, instr.outs, DATUM)
-        self.plain.add(number)
+        self.plain[number] = instr.params["decl"]
         self._look(pane, origin, kinds, instr)
         if not kinds:
             self.data.append(f"{number} = {pane.held}[1]")
@@ -127,6 +128,7 @@ class Windows(Lines):
         self.looks.append(f"{box} = (({''.join(f'{o}, ' for o in origin)}), {sizes})")
         key = self.source.constant(("window", params["slot"]))
         held = self.r.name()
+        self.wholes.append(row_of_all(decl.shape))
         self.looks.append(f"{held} = N.get({key})")
         return Pane(
             decl=decl,
@@ -177,10 +179,10 @@ class Windows(Lines):
 
     def _copy_in(self, pane: Pane, origin: list[str]) -> str:
         """A new window with a copy of the block, as `Step.load` makes it."""
-        window, payload = self.r.name(), self.r.name()
+        window = self.r.name()
         found, lines = self._region(pane, origin, f"{pane.box}[0]")
         number = self.new_buffer(pane.decl, "window", CORE)
-        array = f"M[{pane.array}].data[{pane.index(origin)}]"
+        array = f"{self.memory(pane.array)}.data[{pane.index(origin)}]"
         decl = self.source.constant(pane.decl)
         self.data += [
             f"{window} = {array}",
@@ -190,8 +192,8 @@ class Windows(Lines):
             *self._shaped(pane, window),
             *lines,
             f"M[{number}] = Memory({number}, {window}, {decl})",
-            f"{payload} = {self.written_payload(window)}",
         ]
+        payload = self.written_payload(window)
         read = payload if self.values == "all" else -1
         self.note("bid", number, -1, -1)
         self.note("bid", pane.array, found, read)
@@ -206,7 +208,7 @@ class Windows(Lines):
         """The end of the window that was there, as `Step.unload` makes it."""
         name = self.r.name
         box, number, array, block = name(), name(), name(), name()
-        data, target, payload, place = name(), name(), name(), name()
+        data, target, place = name(), name(), name()
         names = [name() for _ in pane.sizes]
         found, lines = self._region(pane, names, f"{box}[0]")
         value = data if pane.kept else f"{data}.reshape({pane.sizes})"
@@ -223,8 +225,8 @@ class Windows(Lines):
             "else:",
             *(f"    {line}" for line in lines),
             f"    {target}.data[{pane.index(names)}] = {value}",
-            f"{payload} = {self.written_payload(data)}",
         ]
+        payload = self.written_payload(data)
         read: Any = payload if self.values == "all" else -1
         self.note(block, number, pane.whole, read)
         self.note(block, array, found, payload)

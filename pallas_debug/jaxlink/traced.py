@@ -1,0 +1,123 @@
+"""A function and its arguments as a jaxpr, its inputs, and what makes results of outputs.
+
+What `jax.jit` would not trace again is not traced again here: a jitted function that is
+called with the same types has the same jaxpr.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from pallas_debug.jaxlink import privates
+from pallas_debug.jaxlink.owned import copied
+
+_ARRAY = object()
+
+
+class _Traced(NamedTuple):
+    """The jaxpr of a call, and its results: their tree, and where arrays are in it."""
+
+    jaxpr: Any
+    tree: Any
+    leaves: list[Any]
+
+    def rebuild(self, values: Sequence[Any]) -> Any:
+        """The results, as JAX's arrays."""
+        rest = map(_on_device, values)
+        outs = [next(rest) if leaf is _ARRAY else leaf for leaf in self.leaves]
+        return jax.tree.unflatten(self.tree, outs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """The arguments of a call, alike for another one if the same is traced for both.
+
+    Attributes:
+      tree, types: Their tree, and type or value of each leaf.
+      leaves: They themselves, as long as the function is being traced.
+    """
+
+    tree: Any
+    types: tuple[Hashable, ...]
+    leaves: list[Any] = field(compare=False, repr=False)
+
+
+def traced(
+    fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, list[Any], Callable[[Sequence[Any]], Any]]:
+    """The jaxpr of a call, its array arguments, and what makes results of its values."""
+    leaves, tree = jax.tree.flatten((args, kwargs))
+    arrays = [leaf for leaf in leaves if _is_array(leaf)]
+    types = tuple(map(_type, leaves))
+    if type(fn) is not privates.JittedFunction or any(one is None for one in types):
+        found = _trace(fn, tree, leaves)
+    else:
+        arguments = _Arguments(tree, types, list(leaves))
+        found = _traced_before(fn, arguments)
+        arguments.leaves.clear()
+    return found.jaxpr, [_owned(array) for array in arrays], found.rebuild
+
+
+@privates.weakref_lru_cache
+def _traced_before(fn: Callable[..., Any], arguments: _Arguments) -> _Traced:
+    return _trace(fn, arguments.tree, arguments.leaves)
+
+
+def _trace(fn: Callable[..., Any], tree: Any, leaves: Sequence[Any]) -> _Traced:
+    leaves = list(leaves)
+    out_leaves: list[Any] = []
+    out_tree: Any = None
+
+    @functools.wraps(fn)
+    def on_arrays(*args: Any, **kwargs: Any) -> list[Any]:
+        nonlocal out_leaves, out_tree
+        tracers = iter(jax.tree.leaves((args, kwargs)))
+        merged = [next(tracers) if _is_array(leaf) else leaf for leaf in leaves]
+        all_args, all_kwargs = jax.tree.unflatten(tree, merged)
+        outs, out_tree = jax.tree.flatten(fn(*all_args, **all_kwargs))
+        # A tracer must not outlive its trace.
+        out_leaves = [_ARRAY if _is_array(out) else out for out in outs]
+        return [out for out in outs if _is_array(out)]
+
+    # None is an empty tree: JAX sees the arrays by their arguments' names, and no more.
+    seen = [leaf if _is_array(leaf) else None for leaf in leaves]
+    seen_args, seen_kwargs = jax.tree.unflatten(tree, seen)
+    jaxpr = jax.make_jaxpr(on_arrays)(*seen_args, **seen_kwargs)
+    return _Traced(jaxpr, out_tree, out_leaves)
+
+
+def _type(leaf: Any) -> Hashable:
+    """What a jaxpr may depend on in an argument; None if that cannot be told.
+
+    A number is more than what it equals: `1`, `1.0` and `True`, `0.0` and `-0.0`.
+    """
+    if isinstance(leaf, privates.Ref):
+        return None
+    if _is_array(leaf):
+        return jax.typeof(leaf)
+    if isinstance(leaf, (bool, int, float, complex, str)):
+        return type(leaf), repr(leaf)
+    return None
+
+
+def _owned(array: Any) -> Any:
+    """An array that stays as it is; of another dtype without `jax_enable_x64`."""
+    if isinstance(array, (jax.Array, privates.Ref)):
+        return array
+    return copied(np.asarray(array), jax.typeof(array).dtype)
+
+
+def _on_device(value: Any) -> Any:
+    return jax.device_put(value) if isinstance(value, np.ndarray) else value
+
+
+def _is_array(leaf: Any) -> bool:
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind not in "OSUMm"
+    return isinstance(leaf, (jax.Array, privates.Ref))

@@ -1,0 +1,130 @@
+"""A jitted function is traced again exactly where JAX would."""
+
+import functools
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxlink import launches
+
+import pallas_debug as pldb
+from pallas_debug.jaxlink import traced as tracing
+from pallas_debug.jaxlink.pretend import pretend
+from pallas_debug.jaxlink.traced import traced
+
+X = np.ones((8, 128), np.float32)
+
+
+def jaxpr_of(fn, *args, **kwargs):
+    return traced(fn, args, kwargs)[0]
+
+
+@pytest.fixture
+def doubled():
+    return jax.jit(lambda x, by=2: jnp.asarray(x, float) * jnp.asarray(by, float))
+
+
+def test_same_types_have_the_same_jaxpr(doubled):
+    first = jaxpr_of(doubled, X)
+    assert jaxpr_of(doubled, X + 1) is first
+    assert jaxpr_of(doubled, jnp.asarray(X)) is first
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (X[:4],),
+        (X.astype(np.int32),),
+        (X, 4),
+        (X, 2.0),
+        (X, True),
+        (X, 0.0),
+        (X, -0.0),
+        (jnp.asarray(2.0, jnp.float32),),
+    ],
+)
+def test_other_arguments_have_another(doubled, args):
+    others = [(X,), (X, 1), (X, 1.0), (X, 3), ({"x": 1}["x"] * X[0],)]
+    known = [jaxpr_of(doubled, *other) for other in others]
+    found = jaxpr_of(doubled, *args)
+    assert all(found is not one for one in known)
+    expected = np.asarray(doubled(*args))
+    arrays = traced(doubled, args, {})[1]
+    (got,) = jax.core.eval_jaxpr(found.jaxpr, found.consts, *arrays)
+    assert np.asarray(got).tobytes() == expected.tobytes()
+
+
+def test_numbers_that_are_equal_are_not_the_same(doubled):
+    args = [(X, 1), (X, 1.0), (X, True), (X, 0.0), (X, -0.0)]
+    found = [jaxpr_of(doubled, *one) for one in args]
+    assert len({id(jaxpr) for jaxpr in found}) == len(args)
+
+
+def test_plain_function_is_traced_each_time():
+    factor = 2
+
+    def fn(x):
+        return x * factor
+
+    first = jaxpr_of(fn, X)
+    factor = 3
+    second = jaxpr_of(fn, X)
+    assert str(first) != str(second)
+
+
+def test_another_chip_or_precision_has_another(doubled):
+    first = jaxpr_of(doubled, X)
+    with pretend("b200"):
+        assert jaxpr_of(doubled, X) is not first
+    with jax.default_matmul_precision("float32"):
+        assert jaxpr_of(doubled, X) is not first
+    assert jaxpr_of(doubled, X) is first
+
+
+def test_clearing_the_caches_of_jax_clears_this_one(doubled):
+    first = jaxpr_of(doubled, X)
+    jax.clear_caches()
+    assert jaxpr_of(doubled, X) is not first
+
+
+def test_arguments_are_not_kept(doubled):
+    arrays = [np.ones((8, 128), np.float32)]
+    kept = jnp.asarray(arrays[0])
+    alive = weakref.ref(kept)
+    jaxpr_of(doubled, kept)
+    del kept
+    assert alive() is None
+
+
+def test_function_is_not_kept():
+    fn = jax.jit(lambda x: x + 1)
+    alive = weakref.ref(fn)
+    jaxpr_of(fn, X)
+    del fn
+    jax.clear_caches()
+    assert alive() is None
+
+
+def test_static_argument_that_has_no_text_is_traced_each_time(monkeypatch):
+    traces = []
+    original = tracing._trace
+    monkeypatch.setattr(
+        tracing, "_trace", lambda *args: traces.append(1) or original(*args)
+    )
+
+    @functools.partial(jax.jit, static_argnums=1)
+    def fn(x, run):
+        return run(x)
+
+    for _ in range(2):
+        jaxpr_of(fn, X, jnp.sin)
+    assert len(traces) == 2
+
+
+def test_second_recording_sees_the_values_of_its_own_call():
+    fn = jax.jit(launches.generic)
+    one, two = launches.array(), launches.array() + 1
+    for x in (one, two):
+        launches.assert_equal(pldb.trace(fn, x).outputs, launches.plain(x))
