@@ -133,7 +133,21 @@ def copied_by_hand():
     return launch(kernel, X, scratch_shapes=scratch)
 
 
+def used_again():
+    """A value that another is made of is needed once more afterwards."""
+
+    def kernel(x, o, p, q):
+        i = pl.program_id(0)
+        twice = x[rows(i)] * 2.0
+        o[rows(i)] = twice + 1.0
+        p[rows(i)] = twice * 3.0
+        q[rows(i)] = twice - x[rows(i)]
+
+    return launch(kernel, X, outputs=3)
+
+
 WIDE = [
+    used_again,
     doubled,
     backwards,
     on_a_grid,
@@ -199,7 +213,16 @@ def another_operation():
     return launch(kernel, X)
 
 
+def by_its_number():
+    def kernel(x, o):
+        i = pl.program_id(0)
+        o[rows(i)] = x[rows(i)] * i.astype(jnp.float32)
+
+    return launch(kernel, X)
+
+
 NARROW = [
+    by_its_number,
     from_the_block_before,
     summed_in_scratch,
     in_its_own_place,

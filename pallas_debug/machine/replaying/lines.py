@@ -11,13 +11,14 @@ import numpy as np
 from pallas_debug import ir
 from pallas_debug.machine.memory import BOX, Memory
 from pallas_debug.machine.quick import scalar
+from pallas_debug.machine.replaying.rows import SCOPE
 from pallas_debug.machine.replaying.values import (
     ASKED,
     CORE,
     PathSource,
     Registers,
 )
-from pallas_debug.machine.replaying.wide import SCOPE, Wide
+from pallas_debug.machine.replaying.wide import Wide
 from pallas_debug.machine.rules.grid_windows import Held
 
 # What the lines of a block find: `m` is the machine, `R` the entry thread's registers.

@@ -8,17 +8,11 @@ what is noted of a block stays a few lines of its own.
 
 from __future__ import annotations
 
-import itertools
-import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.ir import pieces
 
 FEWEST = 4  # blocks: with less it does not pay
 MOST = 256
@@ -33,7 +27,7 @@ _EXACT = re.compile(
 )
 SIGNS = {"+": "add", "-": "subtract", "*": "multiply"}
 OF_TWO = re.compile(r"\((\w+) ([-+*]) (\w+)\)")  # their result has their type
-_NAME = re.compile(r"\bv\d+\b")
+_NAME, _CONSTANT = re.compile(r"\bv\d+\b"), re.compile(r"c\d+")
 
 
 class Act(str):
@@ -88,6 +82,7 @@ class Wide:
         self._read: set[str] = set()
         self._written: set[str] = set()
         self._recorded: set[str] = set()
+        self._placed: list[tuple[str, str, str, str]] = []
 
     def fail(self) -> None:
         """The path does something else."""
@@ -141,32 +136,36 @@ class Wide:
 
     def compute(self, name: str, instr: ir.Instr, operands: Sequence[str]) -> None:
         """An operation on values."""
-        if self.lines is None or not is_exact(instr) or name in self.rows:
+        given = [one in self.rows or bool(_CONSTANT.fullmatch(one)) for one in operands]
+        wide = any(one in self.rows for one in operands)
+        if self.lines is None or not (name and wide and all(given) and is_exact(instr)):
             return self.fail()
         assert instr.pure is not None
-        if not any(one in self.rows for one in operands):
-            return self.fail()
         texts = [self.rows.get(one, one) for one in operands]
         self.rows[name] = f"W{name}"
         self.lines.append(f"W{name} = {instr.pure.expr.format(*texts)}")
 
     def in_place(self, name: str, operation: str, left: str, right: str) -> None:
         """A value that is recorded is computed where it stays."""
-        if self.lines is None or name not in self.rows:
-            return
-        texts = [self.rows.get(one, one) for one in (left, right)]
-        made = f"laid({operation}, {', '.join(texts)})"
-        if self._is_spare(texts[0]):
+        if name in self.rows:
+            of = self.rows.get
+            value = self.rows[name], operation, of(left, left), of(right, right)
+            self._placed.append(value)
+
+    def _place(self, rows: str, operation: str, left: str, right: str) -> None:
+        """Rewrites the line of such a value, now that all others are there."""
+        assert self.lines is not None
+        made = "laid"
+        if self._is_spare(left):
             # Its own place is as good, and near the processor.
-            number = self._computed(texts[0])
+            number = self._computed(left)
             found = OF_TWO.fullmatch(self.lines[number].partition(" = ")[2])
             if found is not None:
-                first, sign, second = found.groups()
-                self.lines[number] = (
-                    f"{texts[0]} = laid(np.{SIGNS[sign]}, {first}, {second})"
-                )
-                made = f"over({operation}, {', '.join(texts)})"
-        self.lines[self._computed(f"W{name}")] = f"W{name} = {made}"
+                one, sign, other = found.groups()
+                self.lines[number] = f"{left} = laid(np.{SIGNS[sign]}, {one}, {other})"
+                made = "over"
+        made = f"{rows} = {made}({operation}, {left}, {right})"
+        self.lines[self._computed(rows)] = made
 
     def _computed(self, rows: str) -> int:
         """Which line computes an array of rows; -1: none."""
@@ -185,19 +184,23 @@ class Wide:
     ) -> list[str]:
         """The lines of `blocks(points, first)`: how many of the points were done."""
         assert self.lines is not None
+        for value in self._placed:
+            self._place(*value)
         book = [line for line in data if not isinstance(line, Act)]
-        mine = set(_NAME.findall("\n".join([*book, *self.lines])))
+        told, used = (set(_NAME.findall("\n".join(x))) for x in (book, self.lines))
         known = [line.partition(" = ")[0] for line in asked if " = " in line]
-        names = [n for names in known for n in _NAME.findall(names) if n in mine]
-        needed = [n for n in self.rows if re.search(rf"\b{n}\b", "\n".join(book))]
-        found = ", ".join(["bid", *dict.fromkeys(names)])
+        names = dict.fromkeys(n for some in known for n in _NAME.findall(some))
+        firsts = [name for name in names if name in used]
+        others = [name for name in names if name in told and name not in used]
+        needed = [name for name in self.rows if name in told]
+        found = ", ".join(["bid", *firsts, *others])
         lines = [
             *([shared] if shared else []),
             "found = []",
             "for bid, at, _ in points:",
             *(f"    {line.replace('return False', 'break')}" for line in asked),
             f"    found.append(({found}, ))",
-            "n = steady(found)",
+            f"n = steady(found, {len(firsts)})",
             f"if n < {FEWEST}: return 0",
             "del found[n:]",
             f"{found}, = zip(*found)",
@@ -222,72 +225,3 @@ class Wide:
             for rows in [self.rows[name]]
             for other in [first.setdefault(rows, name)]
         ]
-
-
-def steady(found: Sequence[tuple[Any, ...]]) -> int:
-    """How many blocks, from the first on, are one step from each other."""
-    count = len(found)
-    for column in itertools.islice(zip(*found, strict=True), 1, None):
-        step = column[1] - column[0] if count > 1 else 0
-        even = [column[0] + step * n for n in range(count)]
-        if any(map(operator.ne, column, even)):
-            wrong = map(operator.ne, column, even)
-            count = next(n for n, one in enumerate(wrong) if one)
-    return count
-
-
-Dims = Sequence[tuple[int, int, bool]]
-
-
-def boxes(data: np.ndarray, firsts: Sequence[Any], dims: Dims, n: int) -> np.ndarray:
-    """A view with a row for each block: its box, one step from that of the block before."""
-    start, step, shape, strides = 0, 0, [n], list[int]()
-    for first, (size, stride, kept), by in zip(firsts, dims, data.strides, strict=True):
-        one = type(first) is int
-        start += by * (first if one else first[0])
-        step += 0 if one else by * (first[1] - first[0])
-        if kept:
-            shape.append(size)
-            strides.append(by * stride)
-    memory = data.reshape(-1).view(np.uint8)
-    return np.ndarray(shape, data.dtype, memory, start, (step, *strides))
-
-
-def apart(
-    data: np.ndarray, firsts: Sequence[Any], dims: Dims, n: int
-) -> np.ndarray | None:
-    """The same, None where two of the boxes may share an element."""
-    for first, (size, stride, _) in zip(firsts, dims, strict=True):
-        if type(first) is not int and abs(first[1] - first[0]) > (size - 1) * stride:
-            return boxes(data, firsts, dims, n)
-    return None
-
-
-def laid(operation: np.ufunc, left: Any, right: Any) -> Any:
-    """`operation(left, right)` in a piece of memory that is used again."""
-    like, other = (left, right) if type(left) is np.ndarray else (right, left)
-    if other.dtype is not like.dtype or (other.ndim and other.shape != like.shape):
-        return operation(left, right)
-    return operation(left, right, pieces.unset(like.shape, like.dtype))
-
-
-def over(operation: np.ufunc, left: np.ndarray, right: Any) -> Any:
-    """`operation(left, right)` in the place of `left`, which nobody needs any more."""
-    if right.dtype is not left.dtype or (right.ndim and right.shape != left.shape):
-        return operation(left, right)
-    return operation(left, right, left)
-
-
-def fixed(rows: np.ndarray) -> np.ndarray:
-    """The same, read-only: values are never written to."""
-    rows = rows.view()
-    rows.flags.writeable = False
-    return rows
-
-
-def last(rows: np.ndarray) -> np.ndarray:
-    """What a buffer holds at the end of the last block."""
-    return np.ascontiguousarray(fixed(rows)[-1])
-
-
-SCOPE = {one.__name__: one for one in (steady, boxes, apart, laid, over, fixed, last)}
