@@ -274,6 +274,14 @@ describe("the panels in a page", () => {
     expect(key?.querySelector(".pd-swatch")?.getAttribute("style")).toContain("gradient(135deg");
   });
 
+  test("the legend of the grid shows the marks of the cells", async () => {
+    page = await pageOf("hopper_matmul", { cursor: 60, panel: { bottom: "grid" } });
+    await page.settle();
+    const keys = [...page.root.querySelectorAll<HTMLElement>(".pd-legend-key")];
+    const key = keys.find((one) => one.textContent?.includes("running"));
+    expect(key?.querySelector(".pd-swatch")?.textContent).toBe("▸");
+  });
+
   test.each(["grid", "threads", "memory"])(
     "%s mounts and has a text for those who cannot see it",
     async (id) => {

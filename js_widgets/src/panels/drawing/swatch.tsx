@@ -5,6 +5,7 @@ import { cssAt, type ScaleKind } from "./scales";
 interface SwatchProps {
   readonly color: string;
   readonly pattern?: string;
+  readonly mark?: string;
   readonly hollow?: boolean;
 }
 
@@ -16,13 +17,17 @@ const ANGLES: Record<string, string> = {
   dots: "radial-gradient(INK 25%, transparent 30%) 0 0 / 4px 4px",
 };
 
-export function Swatch({ color, pattern, hollow }: SwatchProps) {
+export function Swatch({ color, pattern, mark, hollow }: SwatchProps) {
   const ink = hollow ? color : "var(--pd-background)";
   const lines = pattern ? `${ANGLES[pattern].replaceAll("INK", ink)}, ` : "";
   const style = hollow
     ? { border: `1px solid ${color}`, color, background: `${lines}transparent` }
     : { background: lines ? `${lines}${color}` : color, color: "var(--pd-background)" };
-  return <span class="pd-swatch" style={style} aria-hidden="true" />;
+  return (
+    <span class="pd-swatch" style={style} aria-hidden="true">
+      {mark}
+    </span>
+  );
 }
 
 interface RampProps {
