@@ -1,8 +1,6 @@
 """Large grids through an executor: the trace and the results of one run."""
 
-import os
 import signal
-import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import jax
@@ -131,9 +129,15 @@ class Interrupted(Counting):
             future.result()
             return future
         self.pieces += 1
-        ctrl_c = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-        ctrl_c.start()
-        return Future()
+        return Awaited()
+
+
+class Awaited(Future):
+    """Never there; Ctrl-C comes when somebody waits for it."""
+
+    def exception(self, timeout=None):
+        signal.raise_signal(signal.SIGINT)
+        return super().exception(timeout)
 
 
 def test_an_interrupt_keeps_the_pieces_that_are_there():

@@ -115,20 +115,19 @@ class Cutter:
         """The results of the pieces, joined in the writer; None if they are no run."""
         hidden = True if self.recorder.options.progress is False else None
         options = replace(self.recorder.options, progress=False)
-        futures = [
-            self.executor.submit(
-                record,
-                Task(
-                    fn=self.fn,
-                    args=self.args,
-                    kwargs=self.kwargs,
-                    options=replace(options, blocks=part),
-                    earlier=self.results,
-                ),
+        tasks = [
+            Task(
+                fn=self.fn,
+                args=self.args,
+                kwargs=self.kwargs,
+                options=replace(options, blocks=part),
+                earlier=self.results,
             )
             for part in parts
         ]
+        futures = list[Future[Any]]()
         try:
+            futures += (self.executor.submit(record, task) for task in tasks)
             with progress(len(futures), "pieces", hidden=hidden) as bar:
                 for future in futures:
                     self._raise_failure(future)

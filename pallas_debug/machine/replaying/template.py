@@ -40,10 +40,12 @@ class Template:
       key: The way: legs, threads, kinds and instructions of the events.
       same: How the machine stood (`Rest.same`).
       legs, spawned, windows: As `compile_path` takes them.
-      rows: The affine map, flat: 5 × (events · columns).
+      rows: The affine map, flat: 5 × (events · columns). In float64, where NumPy has a
+        fast product; 2**53 is far away.
       open_rows: Which rows are filled in.
       steps, buffers, count, noted: How many instructions, new buffers, events, numbers
         to fill in.
+      cells: Where those go in a block's rows, laid flat.
       threads: The threads table's new rows; the parent is new, too, where the second
         of each is 1.
       choices: Step and thread since the beginning of the block, and whether it is new.
@@ -64,20 +66,20 @@ class Template:
     regions: tuple[tuple[int, tuple[int, ...]], ...]
     count: int = field(init=False)
     noted: int = field(init=False)
+    cells: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         self.count = self.rows.shape[1] // len(COLUMNS)
-        self.noted = len(NOTED) * len(self.open_rows)
+        self.cells = (self.open_rows[:, None] * len(COLUMNS) + np.array(NOTED)).ravel()
+        self.noted = len(self.cells)
 
     def filled(self, places: np.ndarray, noted: np.ndarray) -> np.ndarray:
         """The rows of blocks, one after the other, with what was noted in each.
 
-        `places` has a row for each block (`At`), in float64: NumPy has a fast product
-        for that, and 2**53 is far away.
+        `places` has a row for each block (`At`), in float64.
         """
-        rows = (places @ self.rows.astype(np.float64)).astype(np.int32)
-        cells = self.open_rows[:, None] * len(COLUMNS) + np.array(NOTED)
-        rows[:, cells.ravel()] = noted.reshape(len(rows), -1)
+        rows = (places @ self.rows).astype(np.int32)
+        rows[:, self.cells] = noted.reshape(len(rows), -1)
         return rows.reshape(-1, len(COLUMNS))
 
     def of(self, writer: Writer) -> Template | None:
@@ -132,7 +134,7 @@ def learned(
         legs=relative,
         spawned=spawned,
         windows=_windows(m, rows),
-        rows=affine.reshape(5, -1),
+        rows=affine.reshape(5, -1).astype(np.float64),
         open_rows=open_rows,
         steps=now.step - before.step,
         buffers=now.buffers - before.buffers,
