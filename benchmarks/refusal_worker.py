@@ -44,7 +44,7 @@ def main() -> None:
         if what == OURS:
             said = expected(kernels[number], seconds)
             row = {"number": number, "expected": said}
-            is_left = any(one[0] == "unfinished" for one in said.values())
+            is_left = any(one[:1] == ["unfinished"] for one in said.values())
         else:
             call = functools.partial(asked, kernels[number], target[what])
             answer = awaited(call, float(seconds))
