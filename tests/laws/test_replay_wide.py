@@ -268,6 +268,7 @@ def test_blocks_that_need_each_other_are_not(make, together):
     "options",
     [
         {"max_events": 100},
+        *({"max_events": n} for n in range(8, 24)),
         {"max_value_bytes": 7 * ROWS * COLUMNS * 4},
         {"blocks": [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 20, 21, 22, 23, 24, 30, 31]},
     ],

@@ -114,7 +114,7 @@ class Batches:
         """Replays blocks by this way together; how many."""
         template, done = way.template, 0
         while way.blocks is not None and done < len(some):
-            fitting = (room - self.events - 1) // template.count
+            fitting = max(room - self.events - 1, 0) // template.count
             part = some[done : done + min(way.path.at_once, fitting)]
             buffers, cells = len(self.m.writer.buffers), len(self.quiet.noted)
             try:
