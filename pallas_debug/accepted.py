@@ -43,6 +43,11 @@ def is_whole(value: Any) -> bool:
     return True
 
 
+def scalar(value: Any) -> Any:
+    """A scalar of NumPy or JAX, also an array of rank 0, as Python's; all else as it is."""
+    return value.item() if getattr(value, "shape", None) == () else value
+
+
 def flag(option: str, value: Any) -> bool:
     """Yes or no."""
     try:

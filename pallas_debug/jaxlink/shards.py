@@ -21,7 +21,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from pallas_debug import errors
 from pallas_debug.jaxlink import privates
-from pallas_debug.jaxlink.owned import given
+from pallas_debug.jaxlink.owned import copied, given
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +56,8 @@ class Lanes:
 
     def lift(self, value: Any) -> Any:
         """The same value on every lane."""
+        if isinstance(value, np.ndarray) and value.flags.writeable:
+            value = copied(value, value.dtype)  # its owner may write to it later
         if not self.axis_env:
             return value
         value = jnp.asarray(value)

@@ -53,7 +53,8 @@ def traced(
 ) -> tuple[Any, list[Any], Callable[[Sequence[Any]], Any]]:
     """The jaxpr of a call, its array arguments, and what makes results of its values."""
     leaves, tree = jax.tree.flatten((args, kwargs))
-    arrays = [leaf for leaf in leaves if _is_array(leaf)]
+    given = _given_to(fn)
+    arrays = [leaf for leaf in leaves if given(leaf)]
     types = tuple(map(_type, leaves))
     if type(fn) is not privates.JittedFunction or any(one is None for one in types):
         found = _trace(fn, tree, leaves)
@@ -70,7 +71,7 @@ def _traced_before(fn: Callable[..., Any], arguments: _Arguments) -> _Traced:
 
 
 def _trace(fn: Callable[..., Any], tree: Any, leaves: Sequence[Any]) -> _Traced:
-    leaves = list(leaves)
+    leaves, given = list(leaves), _given_to(fn)
     out_leaves: list[Any] = []
     out_tree: Any = None
 
@@ -78,18 +79,27 @@ def _trace(fn: Callable[..., Any], tree: Any, leaves: Sequence[Any]) -> _Traced:
     def on_arrays(*args: Any, **kwargs: Any) -> list[Any]:
         nonlocal out_leaves, out_tree
         tracers = iter(jax.tree.leaves((args, kwargs)))
-        merged = [next(tracers) if _is_array(leaf) else leaf for leaf in leaves]
+        merged = [next(tracers) if given(leaf) else leaf for leaf in leaves]
         all_args, all_kwargs = jax.tree.unflatten(tree, merged)
         outs, out_tree = jax.tree.flatten(fn(*all_args, **all_kwargs))
+        if type(fn) is privates.JittedFunction:
+            outs = [out if _is_array(out) else jax.numpy.asarray(out) for out in outs]
         # A tracer must not outlive its trace.
         out_leaves = [_ARRAY if _is_array(out) else out for out in outs]
         return [out for out in outs if _is_array(out)]
 
     # None is an empty tree: JAX sees the arrays by their arguments' names, and no more.
-    seen = [leaf if _is_array(leaf) else None for leaf in leaves]
+    seen = [leaf if given(leaf) else None for leaf in leaves]
     seen_args, seen_kwargs = jax.tree.unflatten(tree, seen)
     jaxpr = jax.make_jaxpr(on_arrays)(*seen_args, **seen_kwargs)
     return _Traced(jaxpr, out_tree, out_leaves)
+
+
+def _given_to(fn: Callable[..., Any]) -> Callable[[Any], bool]:
+    """Which arguments are traced: a jitted function may have NumPy's scalars static."""
+    if type(fn) is not privates.JittedFunction:
+        return _is_array
+    return lambda leaf: _is_array(leaf) and not isinstance(leaf, np.generic)
 
 
 def _type(leaf: Any) -> Hashable:
@@ -99,6 +109,8 @@ def _type(leaf: Any) -> Hashable:
     """
     if isinstance(leaf, privates.Ref):
         return None
+    if isinstance(leaf, np.generic):
+        return type(leaf), leaf.tobytes()
     if _is_array(leaf):
         return jax.typeof(leaf)
     if isinstance(leaf, (bool, int, float, complex, str)):
@@ -114,6 +126,8 @@ def _owned(array: Any) -> Any:
 
 
 def _on_device(value: Any) -> Any:
+    if isinstance(value, (int, float, complex)):  # a literal
+        return jax.numpy.asarray(value)
     return jax.device_put(value) if isinstance(value, np.ndarray) else value
 
 

@@ -9,6 +9,7 @@ are stored at its end, so that between segments a thread is `(pc, registers)`. W
 from __future__ import annotations
 
 import itertools
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -72,8 +73,8 @@ class Program:
 
     def bind(self, writer: Any) -> None:
         """Forgets region numbers that another writer gave."""
-        if not self._writer or self._writer[0] is not writer:
-            self._writer[:] = [writer]
+        if not self._writer or self._writer[0]() is not writer:
+            self._writer[:] = [weakref.ref(writer)]  # a trace that is dropped is gone
             paths = [path.plans for path in self.paths.values() if path is not None]
             for plan in itertools.chain(self.plans, *paths):
                 if plan.cache:
@@ -83,7 +84,7 @@ class Program:
         """Forgets what was learned of blocks, and never replays one again."""
         self.ways.clear()
         self.paths.update(dict.fromkeys(self.paths))
-        self.bind(None)
+        self._writer.clear()
 
 
 def compile_kernel(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pallas_debug import errors
+from pallas_debug.accepted import scalar
 
 ACCEPTED = 'conditions with literal values: kind="write", buffer="acc", block=(0, 1)'
 
@@ -44,4 +45,4 @@ def _quoted(value: Any) -> str:
     if isinstance(value, tuple | list):
         inner = ", ".join(map(_quoted, value))
         return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(value)
+    return repr(scalar(value))

@@ -1,5 +1,8 @@
 """Arrays at the border to JAX: what is shared is never written to again."""
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -59,3 +62,21 @@ def test_donated_result_leaves_the_trace_as_it_was():
     jax.jit(lambda a: a + 1, donate_argnums=0)(trace.outputs)
     for before, after in zip(written, trace.payloads, strict=True):
         assert before.tobytes() == np.asarray(after).tobytes()
+
+
+def test_trace_does_not_follow_an_array_that_the_function_closes_over():
+    c = np.ones((128, 128), np.float32)
+    trace = pldb.trace(lambda x: (double(c) + x, c), np.zeros_like(c))
+    c[:] = 9
+    initial = next(row.initial for row in trace.buffer_rows if row.role == "input")
+    assert (np.asarray(trace.payloads[initial]) == 1).all()
+    assert (np.asarray(trace.outputs[1]) == 1).all()
+
+
+def test_trace_that_is_dropped_is_gone():
+    jitted, x = jax.jit(double), np.ones((128, 128), np.float32)
+    trace = pldb.trace(jitted, x)
+    alive = weakref.ref(max(trace.payloads, key=lambda one: one.nbytes))
+    del trace
+    gc.collect()
+    assert alive() is None

@@ -128,3 +128,36 @@ def test_second_recording_sees_the_values_of_its_own_call():
     one, two = launches.array(), launches.array() + 1
     for x in (one, two):
         launches.assert_equal(pldb.trace(fn, x).outputs, launches.plain(x))
+
+
+@pytest.mark.parametrize("number", [np.float32(3), np.int32(3), np.bool_(True), 3])
+def test_static_scalars_of_numpy_stay_static(number):
+    @functools.partial(jax.jit, static_argnums=1)
+    def fn(x, by):
+        assert not isinstance(by, jax.core.Tracer)
+        return launches.generic(x) * np.float32(by)
+
+    for _ in range(2):
+        got = pldb.trace(fn, launches.array(), number).outputs
+        launches.assert_equal(
+            got, launches.plain(launches.array()) * np.float32(number)
+        )
+
+
+def test_scalars_of_numpy_are_no_stale_constants(doubled):
+    for number in (np.float32(2), np.float32(3), np.float32(-0.0)):
+        found, arrays, rebuild = traced(doubled, (X, number), {})
+        got = rebuild(jax.core.eval_jaxpr(found.jaxpr, found.consts, *arrays))
+        assert np.asarray(got).tobytes() == np.asarray(doubled(X, number)).tobytes()
+
+
+def test_results_of_a_jitted_function_are_arrays():
+    @jax.jit
+    def fn(x, s):
+        return launches.generic(x), 3, s, 1.5, True
+
+    expected = jax.eval_shape(fn, launches.array(), 3)
+    got = pldb.trace(fn, launches.array(), 3).outputs
+    for one, other in zip(got, expected, strict=True):
+        assert isinstance(one, jax.Array)
+        assert (one.dtype, one.weak_type) == (other.dtype, other.weak_type)

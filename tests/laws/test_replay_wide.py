@@ -205,6 +205,40 @@ def in_its_own_place():
     return launch(kernel, X, input_output_aliases={0: 0})
 
 
+def rows_with_a_rest():
+    """Which of two NaNs a sum gives depends on where in an array they are."""
+    x = X[:, :33].at[::3, ::2].set(jnp.nan)
+    y = (-x)[:, ::-1].at[::2, ::3].set(-jnp.nan)
+
+    def kernel(x, y, o):
+        i = pl.program_id(0)
+        o[rows(i)] = x[rows(i)] + y[rows(i)]
+
+    return launch(kernel, x, y, like=x)
+
+
+def written_twice():
+    """Two recorded values, although they are one."""
+
+    def kernel(x, o, p):
+        i = pl.program_id(0)
+        value = x[rows(i)] * 2.0
+        o[rows(i)] = value
+        p[rows(i)] = value
+
+    return launch(kernel, X, outputs=2)
+
+
+def handed_back():
+    def kernel(x, o, p):
+        i = pl.program_id(0)
+        value = x[rows(i)] * 2.0
+        o[rows(i)] = value
+        p[rows(i)] = jnp.where(True, value, value).reshape(ROWS, COLUMNS)
+
+    return launch(kernel, X, outputs=2)
+
+
 def another_operation():
     def kernel(x, o):
         i = pl.program_id(0)
@@ -227,6 +261,9 @@ NARROW = [
     summed_in_scratch,
     in_its_own_place,
     another_operation,
+    rows_with_a_rest,
+    written_twice,
+    handed_back,
 ]
 ASKED = [into_each_other, all_into_one]  # where it runs
 

@@ -6,6 +6,9 @@ all others, also when that is found out in a block, the rule itself is called.
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 from pallas_debug import ir
 from pallas_debug.machine.memory import dtype_of
 from pallas_debug.machine.replaying.effects import READS, WRITES
@@ -26,6 +29,7 @@ class Accesses(Spots):
     def __init__(self, given: Given) -> None:
         super().__init__(given)
         self.scalars = _unwritten_scalars(given.kernel)
+        self._plainly: dict[str, str] = {}
 
     def datum(self, thread: int, instr: ir.Instr) -> None:
         """An op of `effects.DATA`."""
@@ -153,7 +157,33 @@ class Accesses(Spots):
                     made = f"np.{SIGNS[sign]}"
                     self.data[number] = Act(f"{name} = made({made}, {left}, {right})")
                     self.wide.in_place(name, made, left, right)
+                    self._plainly[name] = expression
                 return
+
+    def function(self) -> Any:
+        """A value that goes elsewhere, too, is copied to a place for each write."""
+        for name, plainly in self._plainly.items():
+            made = f"{name} = made("
+            if not self._goes_to_one_place(name, made):
+                self.data = [
+                    Act(f"{name} = {plainly}") if line.startswith(made) else line
+                    for line in self.data
+                ]
+        return super().function()
+
+    def _goes_to_one_place(self, name: str, made: str) -> bool:
+        """Whether a value is written once, and else only reckoned with."""
+        kept = f"keep({name})"
+        uses = [line for line in self.data if re.search(rf"\b{name}\b", line)]
+        others = [
+            line
+            for line in uses
+            if kept not in line
+            and not line.startswith((made, f"if type({name}) "))
+            and not OF_TWO.fullmatch(line.partition(" = ")[2])
+            and " = made(" not in line
+        ]
+        return not others and sum(kept in line for line in uses) == 1
 
     def _is_scalar(self, thread: int, instr: ir.Instr) -> bool:
         """Whether this reads one element that stays the same while the launch runs."""

@@ -71,6 +71,7 @@ class Spots(Lines):
             extent=spot.extent,
             argument=argument,
             bytes=math.prod(spot.extent) * dtype.itemsize,
+            row_bytes=(spot.extent or (1,))[-1] * dtype.itemsize,
         )
 
     def is_all(self, spot: Spot) -> bool:

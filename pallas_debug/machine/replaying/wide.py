@@ -25,6 +25,10 @@ _EXACT = re.compile(
     rf"|\(?-{_OPERAND}\)?|np\.(abs|sqrt|maximum|minimum|negative)"
     rf"\({_OPERAND}(, {_OPERAND})?\)"
 )
+# Of two NaNs these give one, and which one is another question in a vector of the
+# processor than in what is left of a row behind the last vector.
+ORDERED = ("({0} + {1})", "({0} * {1})")
+VECTOR = 64  # bytes
 SIGNS = {"+": "add", "-": "subtract", "*": "multiply"}
 OF_TWO = re.compile(r"\((\w+) ([-+*]) (\w+)\)")  # their result has their type
 _NAME, _CONSTANT = re.compile(r"\bv\d+\b"), re.compile(r"c\d+")
@@ -46,7 +50,7 @@ class Box:
       dims: Size, stride and whether the value has the dimension, for each.
       extent: The value's shape.
       argument: Whether it is one of the launch's own arrays.
-      bytes: Size of the value.
+      bytes, row_bytes: Size of the value, and of its last dimension.
     """
 
     ref: str
@@ -56,6 +60,7 @@ class Box:
     extent: tuple[int, ...]
     argument: bool
     bytes: int
+    row_bytes: int
 
 
 def is_exact(instr: ir.Instr) -> bool:
@@ -82,6 +87,7 @@ class Wide:
         self._read: set[str] = set()
         self._written: set[str] = set()
         self._recorded: set[str] = set()
+        self._uneven: set[str] = set()
         self._placed: list[tuple[str, str, str, str]] = []
 
     def fail(self) -> None:
@@ -94,6 +100,8 @@ class Wide:
             return
         self.at_once = min(self.at_once, max(BYTES // max(box.bytes, 1), FEWEST))
         rows = f"W{value}"
+        if box.row_bytes % VECTOR:
+            self._uneven.add(rows)
         if box.argument and box.ref not in self._written:
             self._read.add(box.ref)
             at = f"{box.memory}.data, ({', '.join(box.firsts)}, ), {box.dims}, n"
@@ -142,6 +150,10 @@ class Wide:
             return self.fail()
         assert instr.pure is not None
         texts = [self.rows.get(one, one) for one in operands]
+        if self._uneven.intersection(texts):
+            if instr.pure.expr in ORDERED:
+                return self.fail()
+            self._uneven.add(f"W{name}")
         self.rows[name] = f"W{name}"
         self.lines.append(f"W{name} = {instr.pure.expr.format(*texts)}")
 
