@@ -1,6 +1,5 @@
 """Large grids through an executor: the trace and the results of one run."""
 
-import signal
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import jax
@@ -136,8 +135,7 @@ class Awaited(Future):
     """Never there; Ctrl-C comes when somebody waits for it."""
 
     def exception(self, timeout=None):
-        signal.raise_signal(signal.SIGINT)
-        return super().exception(timeout)
+        raise KeyboardInterrupt  # what Python makes of the signal
 
 
 def test_an_interrupt_keeps_the_pieces_that_are_there():

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import sys
 
 import pytest
@@ -15,6 +16,11 @@ pytest.importorskip("readline", reason="this Python has no readline")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROMPT = r"\(pallas-debug\) "
 UP, TAB, INTERRUPT = "\x1b[A", "\t", "\x03"
+
+
+def hear_ctrl_c():
+    """A shell that starts tests in the background has them ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +50,7 @@ def opened(saved, tmp_path):
             encoding="utf-8",
             timeout=60,
             dimensions=(40, 200),
+            preexec_fn=hear_ctrl_c,
         )
         started.append(child)
         child.expect(PROMPT)

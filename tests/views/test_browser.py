@@ -88,8 +88,11 @@ def test_session_and_page_follow_each_other(page, trace):
     for count in (1, 2, 3):
         page.press("ArrowRight")
         page.wait_for(trace[count - 1].what)
-    page.page.wait_for_timeout(500)  # the page tells it a moment later
-    assert session.cursor == 3
+        for _ in range(200):  # the page tells it a moment later
+            if session.cursor == count:
+                break
+            page.page.wait_for_timeout(50)
+        assert session.cursor == count
     session.last()
     page.wait_for(trace[len(trace) - 1].what)
 
