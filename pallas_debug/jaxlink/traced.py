@@ -56,7 +56,7 @@ def traced(
     given = _given_to(fn)
     arrays = [leaf for leaf in leaves if given(leaf)]
     types = tuple(map(_type, leaves))
-    if type(fn) is not privates.JittedFunction or any(one is None for one in types):
+    if not _is_jitted(fn) or any(one is None for one in types):
         found = _trace(fn, tree, leaves)
     else:
         arguments = _Arguments(tree, types, list(leaves))
@@ -82,7 +82,7 @@ def _trace(fn: Callable[..., Any], tree: Any, leaves: Sequence[Any]) -> _Traced:
         merged = [next(tracers) if given(leaf) else leaf for leaf in leaves]
         all_args, all_kwargs = jax.tree.unflatten(tree, merged)
         outs, out_tree = jax.tree.flatten(fn(*all_args, **all_kwargs))
-        if type(fn) is privates.JittedFunction:
+        if _is_jitted(fn):
             outs = [out if _is_array(out) else jax.numpy.asarray(out) for out in outs]
         # A tracer must not outlive its trace.
         out_leaves = [_ARRAY if _is_array(out) else out for out in outs]
@@ -95,9 +95,13 @@ def _trace(fn: Callable[..., Any], tree: Any, leaves: Sequence[Any]) -> _Traced:
     return _Traced(jaxpr, out_tree, out_leaves)
 
 
+def _is_jitted(fn: Callable[..., Any]) -> bool:
+    return type(fn) is privates.JittedFunction
+
+
 def _given_to(fn: Callable[..., Any]) -> Callable[[Any], bool]:
     """Which arguments are traced: a jitted function may have NumPy's scalars static."""
-    if type(fn) is not privates.JittedFunction:
+    if not _is_jitted(fn):
         return _is_array
     return lambda leaf: _is_array(leaf) and not isinstance(leaf, np.generic)
 

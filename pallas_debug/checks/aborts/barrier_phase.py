@@ -10,9 +10,9 @@ on. Clusters are passed over.
 ## Why is this bad?
 
 JAX wants every phase to be seen by some thread before the next one is complete, a thread
-that waits at all to see all phases, and no arrivals to be left over at the end. Else it
-A warpgroup that waits after its warps did wants each of them to stand at the same phase. It
-stops in the middle of the run, with another wording in almost every version from 0.10.2
+that waits at all to see all phases, and no arrivals to be left over at the end. A
+warpgroup that waits after its warps did wants each of them to stand at the same phase.
+Else it stops in the middle of the run, with another wording in almost every version from 0.10.2
 to 0.12.0.1: `ValueError: Barrier completed phase 1, but no threads observed phase 0.` No
 line of the kernel is named, and with several threads it may come or not.
 

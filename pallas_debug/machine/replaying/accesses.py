@@ -29,7 +29,7 @@ class Accesses(Spots):
     def __init__(self, given: Given) -> None:
         super().__init__(given)
         self.scalars = _unwritten_scalars(given.kernel)
-        self._plainly: dict[str, str] = {}
+        self._recorded: list[str] = []
 
     def datum(self, thread: int, instr: ir.Instr) -> None:
         """An op of `effects.DATA`."""
@@ -68,7 +68,7 @@ class Accesses(Spots):
             f"{value} = {data}[{spot.index}]",
         ]
         kept = self.values == "all"
-        if spot.inside is None and spot.extent:
+        if spot.is_sure:
             lines.append(f"if {data}.flags.writeable: {value} = {value}.copy()")
             lines += [f"{value} = keep({value})"] if kept else []
             self.data += map(Act, lines)
@@ -88,8 +88,8 @@ class Accesses(Spots):
         spot = self.spot(access, thread)
         memory, kept, held = self.r.name(), self.r.name(), self.r.name()
         if self.values != "none":
-            self._compute_in_place(value)
-        sure = spot.inside is None and bool(spot.extent)
+            self._recorded.append(value)
+        sure = spot.is_sure
         lines = [f"{memory} = {self.memory(spot.ref)}"]
         keep = f"{value} if {value}.base is not None else keep({value})"
         lines += [f"{kept} = {value if self.values == 'none' else keep}"]
@@ -146,32 +146,26 @@ class Accesses(Spots):
         self.data += (f"    {line}" for line in lines)
         self.data.append(f"else: {call}")
 
-    def _compute_in_place(self, value: str) -> None:
-        """A sum, difference or product that is kept need not be copied to its place."""
-        for number in range(len(self.data) - 1, -1, -1):
-            name, _, expression = self.data[number].partition(" = ")
-            if name == value:
-                found = OF_TWO.fullmatch(expression)
-                if found is not None:
-                    left, sign, right = found.groups()
-                    made = f"np.{SIGNS[sign]}"
-                    self.data[number] = Act(f"{name} = made({made}, {left}, {right})")
-                    self.wide.in_place(name, made, left, right)
-                    self._plainly[name] = expression
-                return
-
     def function(self) -> Any:
-        """A value that goes elsewhere, too, is copied to a place for each write."""
-        for name, plainly in self._plainly.items():
-            made = f"{name} = made("
-            if not self._goes_to_one_place(name, made):
-                self.data = [
-                    Act(f"{name} = {plainly}") if line.startswith(made) else line
-                    for line in self.data
-                ]
+        """Values that are recorded are computed where they stay, now that all is known."""
+        for value in self._recorded:
+            self._compute_in_place(value)
         return super().function()
 
-    def _goes_to_one_place(self, name: str, made: str) -> bool:
+    def _compute_in_place(self, value: str) -> None:
+        """A sum, difference or product that is kept need not be copied to its place."""
+        start = f"{value} = "
+        for number, line in enumerate(self.data):
+            defines = line.startswith(start)
+            found = OF_TWO.fullmatch(line.removeprefix(start)) if defines else None
+            if found is not None and self._goes_to_one_place(value, start):
+                left, sign, right = found.groups()
+                operation = f"np.{SIGNS[sign]}"
+                self.data[number] = Act(f"{start}made({operation}, {left}, {right})")
+                self.wide.in_place(value, operation, left, right)
+                return
+
+    def _goes_to_one_place(self, name: str, start: str) -> bool:
         """Whether a value is written once, and else only reckoned with."""
         kept = f"keep({name})"
         uses = [line for line in self.data if re.search(rf"\b{name}\b", line)]
@@ -179,7 +173,7 @@ class Accesses(Spots):
             line
             for line in uses
             if kept not in line
-            and not line.startswith((made, f"if type({name}) "))
+            and not line.startswith((start, f"if type({name}) "))
             and not OF_TWO.fullmatch(line.partition(" = ")[2])
             and " = made(" not in line
         ]

@@ -51,19 +51,21 @@ def apart(
     return None
 
 
-def laid(operation: np.ufunc, left: Any, right: Any) -> Any:
-    """`operation(left, right)` in a piece of memory that is used again."""
+def laid(
+    operation: np.ufunc, left: Any, right: Any, place: np.ndarray | None = None
+) -> Any:
+    """`operation(left, right)` in a piece of memory that is used again, or in a place."""
     like, other = (left, right) if type(left) is np.ndarray else (right, left)
     if other.dtype is not like.dtype or (other.ndim and other.shape != like.shape):
         return operation(left, right)
-    return operation(left, right, pieces.unset(like.shape, like.dtype))
+    if place is None:
+        place = pieces.unset(like.shape, like.dtype)
+    return operation(left, right, place)
 
 
 def over(operation: np.ufunc, left: np.ndarray, right: Any) -> Any:
     """`operation(left, right)` in the place of `left`, which nobody needs any more."""
-    if right.dtype is not left.dtype or (right.ndim and right.shape != left.shape):
-        return operation(left, right)
-    return operation(left, right, left)
+    return laid(operation, left, right, left)
 
 
 def fixed(rows: np.ndarray) -> np.ndarray:

@@ -44,6 +44,11 @@ class Spot:
     firsts: tuple[str, ...] = ()
     dims: tuple[tuple[int, int, bool], ...] = ()
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is a box here, and an array."""
+        return self.inside is None and bool(self.extent)
+
 
 class Spots(Lines):
     """Lines that find places.
@@ -123,13 +128,9 @@ class Spots(Lines):
         """A box that follows from the coordinates; None for others, and if outside."""
         ref = self.r.value(thread, access.ref).text
         operands = dynamic_slots(access)
-        if not access.steps and ref in self.plain:
+        if not access.steps:
             return self._all_of(ref)
-        if (
-            ref not in self.plain
-            or self.r.level(thread, operands) > ASKED
-            or locator(access.steps) is None
-        ):
+        if self.r.level(thread, operands) > ASKED or locator(access.steps) is None:
             return None
         (step,) = [s for s in access.steps if isinstance(s, ir.Index)]
         firsts = [self._first(operand, thread) for operand in operands]

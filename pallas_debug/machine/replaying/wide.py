@@ -62,6 +62,11 @@ class Box:
     bytes: int
     row_bytes: int
 
+    @property
+    def at(self) -> str:
+        """The arguments of `rows.boxes` for it."""
+        return f"{self.memory}.data, ({', '.join(self.firsts)}, ), {self.dims}, n"
+
 
 def is_exact(instr: ir.Instr) -> bool:
     """Whether an operation on arrays may be done for many blocks at once."""
@@ -104,9 +109,8 @@ class Wide:
             self._uneven.add(rows)
         if box.argument and box.ref not in self._written:
             self._read.add(box.ref)
-            at = f"{box.memory}.data, ({', '.join(box.firsts)}, ), {box.dims}, n"
             self.lines += [
-                f"{rows} = boxes({at})",
+                f"{rows} = boxes({box.at})",
                 f"if {box.memory}.data.flags.writeable: {rows} = {rows}.copy()",
             ]
         elif whole and box.ref in self._held:
@@ -127,10 +131,9 @@ class Wide:
             if box.ref in self._read | self._written:
                 return self.fail()
             self._written.add(box.ref)
-            at = f"{box.memory}.data, ({', '.join(box.firsts)}, ), {box.dims}, n"
             self.lines += [
                 f"if not {box.memory}.data.flags.writeable: {box.memory}.own()",
-                f"O{value} = apart({at})",
+                f"O{value} = apart({box.at})",
                 f"if O{value} is None: return 0",
             ]
             self.ends.append(f"O{value}[...] = {rows}")
