@@ -24,6 +24,7 @@ from pallas_debug.ir.flow import (
 )
 from pallas_debug.machine.options import Options
 from pallas_debug.machine.places import Plan
+from pallas_debug.machine.replaying.encore import Encore
 from pallas_debug.machine.replaying.path import Path
 from pallas_debug.machine.replaying.template import Template
 from pallas_debug.machine.rules import RULES
@@ -59,6 +60,7 @@ class Program:
       paths: Functions of the ways that blocks went, by the way; None where there is
         none. Kept from run to run.
       ways: Options, template and path of each way that a run with these options found.
+      encores: Batches of earlier runs.
     """
 
     kernel: ir.Kernel
@@ -69,6 +71,7 @@ class Program:
     coarse: bool = False
     paths: dict[Any, Path | None] = field(default_factory=dict)
     ways: list[tuple[Options, Template, Path]] = field(default_factory=list)
+    encores: list[Encore] = field(default_factory=list)
     _writer: list[Any] = field(default_factory=list)
 
     def bind(self, writer: Any) -> None:
@@ -83,6 +86,7 @@ class Program:
     def distrust(self) -> None:
         """Forgets what was learned of blocks, and never replays one again."""
         self.ways.clear()
+        self.encores.clear()
         self.paths.update(dict.fromkeys(self.paths))
         self._writer.clear()
 
@@ -108,6 +112,7 @@ def with_steps(program: Program) -> Program:
         lines={**program.lines, **single.lines},
         plans=program.plans + single.plans,
         ways=[],
+        encores=[],
         _writer=[],
     )
 

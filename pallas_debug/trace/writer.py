@@ -6,6 +6,7 @@ values are kept by reference (they are immutable by convention), nothing is judg
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from pallas_debug import ir
 from pallas_debug.trace import schema
 from pallas_debug.trace.arena import Arena
 
-_TABLES = (
+TABLES = (
     "log",
     "regions",
     "payloads",
@@ -77,6 +78,11 @@ class Writer:
             number = self._region_ids[row] = len(self.regions)
             self.regions.append(row)
         return number
+
+    def add_regions(self, rows: Sequence[tuple[int, ...]]) -> None:
+        """Numbers regions that have none yet."""
+        self._region_ids.update(zip(rows, itertools.count(len(self.regions))))
+        self.regions += rows
 
     def known_region(self, row: tuple[int, ...]) -> int:
         """Number of a region that was written before, -1 for another one."""
@@ -149,13 +155,13 @@ class Writer:
 
     def mark(self) -> tuple[int, ...]:
         """How much there is now, for `cut`."""
-        sizes = [len(getattr(self, table)) for table in _TABLES]
+        sizes = [len(getattr(self, table)) for table in TABLES]
         return (*sizes, self.payload_bytes)
 
     def cut(self, mark: tuple[int, ...]) -> None:
         """Forgets everything that was written since a mark."""
         *sizes, self.payload_bytes = mark
-        for table, size in zip(_TABLES, sizes, strict=True):
+        for table, size in zip(TABLES, sizes, strict=True):
             del getattr(self, table)[size:]
         for ids, known in (
             ("_region_ids", len(self.regions)),

@@ -136,6 +136,7 @@ class Accesses(Spots):
     ) -> None:
         """An access where that is found out in the block; else its rule is called."""
         self.wide.fail()
+        self.steady = False
         self.write_notes()
         tests = [spot.inside, *fits] if spot.inside is not None else fits
         lines = [*lines, f"note((bid, {spot.ref}, {spot.region}, {payload}))"]

@@ -11,7 +11,8 @@ import numpy as np
 
 from pallas_debug.machine import start
 from pallas_debug.machine import state as states
-from pallas_debug.machine.replaying.path import Block, Blocks, Path
+from pallas_debug.machine.replaying.encore import Encore, Encores, Failed, Part, Place
+from pallas_debug.machine.replaying.path import Functions, Path
 from pallas_debug.machine.replaying.points import Point, points
 from pallas_debug.machine.replaying.quiet import Quiet
 from pallas_debug.machine.replaying.template import Template, add_tables, rows_of
@@ -28,17 +29,12 @@ class Way:
     """A way of this run.
 
     Attributes:
-      block, blocks: Replay a block, and many if it can; made anew for each batch.
+      its: What replays a block, and many if it can; made anew for each batch.
     """
 
     template: Template
     path: Path
-    block: Block = field(init=False)
-    blocks: Blocks | None = field(init=False)
-
-
-class Failed(Exception):
-    """A block was not as expected: what was written is worth nothing."""
+    its: Functions = field(init=False)
 
 
 class Batches:
@@ -51,10 +47,14 @@ class Batches:
         one after the other.
       events: How many rows that will be.
       first: Number of the next block's first new thread.
+      encores: Batches that need not be found again.
+      parts: Path, whether together, and number of the blocks so far.
     """
 
-    def __init__(self, m: Step, entry: int) -> None:
+    def __init__(self, m: Step, encores: list[Encore], entry: int) -> None:
         self.m = m
+        self.encores = Encores(m, encores)
+        self.parts: list[tuple[Path, bool, int]] = []
         self.entry = entry
         self.quiet = Quiet(m)
         self.done: list[Template] = []
@@ -73,8 +73,40 @@ class Batches:
         room = (limit - len(self.m.writer.log)) // ROW_BYTES
         self.first = len(self.m.writer.threads)
         self._bind(ways, core)
-        until, collecting = time.perf_counter() + MOST_SECONDS, gc.isenabled()
+        collecting = gc.isenabled()
         gc.disable()  # much is made here, and no cycles
+        try:
+            place = self.encores.place()
+            encore = self._known(place, ways, room)
+            if encore is None:
+                return self._new(place, ways, core, watch, room)
+            self._enter(core, encore.last)
+            return encore.going
+        finally:
+            if collecting:
+                gc.enable()
+
+    def _known(self, place: Place | None, ways: list[Way], room: int) -> Encore | None:
+        """Repeats a batch of an earlier run, if there is one."""
+        its = {way.path: way.its for way in ways}
+        encore = self.encores.find(place, its, room) if place is not None else None
+        if encore is not None:
+            encore.perform(self.m, its)
+            if self.quiet.full:
+                raise Failed
+            self.encores.ended(encore)
+        return encore
+
+    def _new(
+        self,
+        place: Place | None,
+        ways: list[Way],
+        core: states.Thread | None,
+        watch: Watch,
+        room: int,
+    ) -> bool:
+        """Replays some blocks, one or many at once."""
+        until = time.perf_counter() + MOST_SECONDS
         ahead = points(self.m, core)
         last: Point | None = None
         going = True
@@ -92,12 +124,22 @@ class Batches:
                     done += going
                 last = some[done - 1] if done else last
         finally:
-            if collecting:
-                gc.enable()
             if last is not None:
                 self._enter(core, last)
             self._write()
+        self._keep(place, last, going)
         return going
+
+    def _keep(self, place: Place | None, last: Point | None, going: bool) -> None:
+        """Keeps a batch of steady blocks for other runs."""
+        cues, parts, count = self.quiet.cues, list[Part](), 0
+        for path, together, blocks in self.parts:
+            parts.append((path, together, cues[count : count + blocks]))
+            count += blocks
+        if place is not None and last is not None and count == len(cues):
+            self.encores.keep(place, parts, last, going)
+        self.parts.clear()
+        cues.clear()
 
     def _bind(self, ways: list[Way], core: states.Thread | None) -> None:
         """Makes the functions of the blocks that follow."""
@@ -108,22 +150,23 @@ class Batches:
             registers, quiet.current, quiet.tid = core.registers, core, core.number
             quiet.notes = core.notes
         for way in ways:
-            way.block, way.blocks = way.path.function(quiet, registers)
+            way.its = Functions(*way.path.function(quiet, registers))
 
     def _blocks(self, way: Way, some: list[Point], room: int) -> int:
         """Replays blocks by this way together; how many."""
         template, done = way.template, 0
-        while way.blocks is not None and done < len(some):
+        while way.its.blocks is not None and done < len(some):
             fitting = max(room - self.events - 1, 0) // template.count
             part = some[done : done + min(way.path.at_once, fitting)]
             buffers, cells = len(self.m.writer.buffers), len(self.quiet.noted)
             try:
-                count = way.blocks(part, self.first) if part else 0
+                count = way.its.blocks(part, self.first) if part else 0
             except Exception as error:
                 raise Failed from error
             if not count:
                 break
             self._check(template, buffers, cells, count)
+            self.parts.append((way.path, True, count))
             for number, _, _ in part[:count]:
                 self._done(template, buffers, number)
                 buffers += template.buffers
@@ -148,12 +191,17 @@ class Batches:
         template, noted = way.template, self.quiet.noted
         buffers, cells = len(self.m.writer.buffers), len(noted)
         try:
-            if not way.block(at, number, self.first):
+            if not way.its.block(at, number, self.first):
                 return False
         except Exception as error:
             raise Failed from error
         self._check(template, buffers, cells, 1)
         self._done(template, buffers, number)
+        last = self.parts[-1] if self.parts else None
+        if last is not None and last[0] is way.path and not last[1]:
+            self.parts[-1] = way.path, False, last[2] + 1
+        else:
+            self.parts.append((way.path, False, 1))
         return True
 
     def _check(self, template: Template, buffers: int, cells: int, count: int) -> None:

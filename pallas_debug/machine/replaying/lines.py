@@ -18,16 +18,23 @@ from pallas_debug.machine.replaying.values import (
     PathSource,
     Registers,
 )
-from pallas_debug.machine.replaying.wide import Wide
+from pallas_debug.machine.replaying.wide import Wide, names_in
 from pallas_debug.machine.rules.grid_windows import Held
 
 # What the lines of a block find: `m` is the machine, `R` the entry thread's registers.
 PRELUDE = (
     "M, N, note = m.state.memory, m.notes, m.noted.extend",
+    "cue = m.cues.append",
     "keep, made = m.keep, m.made",
     "buffers, region, pay, pays = m.writer.buffers, m.writer.region, m.pay, m.pays",
     "tid, device, launch = m.tid, m.device, m.launch_number",
 )
+
+
+class Book(str):
+    """A line for the trace alone: without it the same is done to values."""
+
+    __slots__ = ()
 
 
 class NotReplayable(Exception):
@@ -60,6 +67,7 @@ class Lines:
       plain: Those that the lines may look up in memory themselves, by name.
       wide: The function of many blocks, while it grows.
       wholes: Regions of whole windows: they must have numbers before any block.
+      steady: Whether what is noted follows from the coordinates alone.
     """
 
     def __init__(self, given: Given) -> None:
@@ -78,6 +86,7 @@ class Lines:
         self.data: list[str] = []
         self.wholes: list[tuple[int, ...]] = []
         self.wide = Wide()
+        self.steady = True
         if kernel.aliases:  # what is written to one array is read from another
             self.wide.fail()
         self._once: dict[str, str] = {}
@@ -114,7 +123,7 @@ class Lines:
         name = self.r.name()
         self._found.append(name)
         self.first.append(f"{name} = None")
-        self.data.append(f"if {name} is None: {name} = {expression}")
+        self.data.append(Book(f"if {name} is None: {name} = {expression}"))
         return name
 
     def memory(self, ref: str) -> str:
@@ -127,6 +136,7 @@ class Lines:
 
     def noting(self, line: str) -> None:
         """A line that notes events itself."""
+        self.steady = False
         self.write_notes()
         self.data.append(line)
 
@@ -138,7 +148,7 @@ class Lines:
             self.data.append(f"{', '.join(names)} = {pay}")
             self._paid.clear()
         if self._noted:
-            self.data.append(f"note(({', '.join(self._noted)}))")
+            self.data.append(Book(f"note(({', '.join(self._noted)}))"))
             self._noted.clear()
 
     def payload(self, value: str) -> str:
@@ -166,8 +176,8 @@ class Lines:
                 *("-1", "-1", "0", constant(decl.loc)),
             ]
         )
-        self.data.append(f"{number} = len(buffers)")
-        self.data.append(f"buffers.append(({row}))")
+        self.data.append(Book(f"{number} = len(buffers)"))
+        self.data.append(Book(f"buffers.append(({row}))"))
         return number
 
     def allocate(self, decl: ir.Buffer, role: str, thread: int) -> str:
@@ -180,19 +190,35 @@ class Lines:
         return number
 
     def function(self) -> Any:
-        """The compiled function: `(m, R)` to those of a block and of many, or None."""
+        """The compiled function: `(m, R)` to those of a block (`path.Functions`)."""
         self.write_notes()
         shared = f"nonlocal {', '.join(self._found)}" if self._found else ""
         asked = [*self.asked, *self.looks]
+        again = [line for line in self.data if not isinstance(line, Book)]
+        known = self._cued(asked, again)
+        if self.steady:
+            self.data.append(Book(f"cue(({known}))"))
         body = [*([shared] if shared else []), *asked, *self.data, "return True"]
-        inner = ["def block(at, bid, first):", *(f"    {line}" for line in body)]
+        inner = ["blocks = again = all_again = None", "def block(at, bid, first):"]
+        inner += (f"    {line}" for line in body)
+        if self.steady:
+            inner += ["def again(cues):", f"    for {known} in cues:"]
+            inner += (f"        {line}" for line in [*again, "pass"])
+            inner.append("    return len(cues)")
         if self.wide.lines is not None:
             inner += self.wide.function(asked, self.data, shared, len(self.spawned))
-        else:
-            inner.append("blocks = None")
-        lines = [*self.first, *inner, "return block, blocks"]
+            inner += self.wide.again(known, again) if self.steady else []
+        lines = [*self.first, *inner, "return block, blocks, again, all_again"]
         text = ["def path(m, R):", *(f"    {line}" for line in lines)]
         return self.source.run(text)["path"]
+
+    def _cued(self, asked: Sequence[str], again: Sequence[str]) -> str:
+        """Names of what a block needs to know to do the same to values again."""
+        book = [line for line in self.data if isinstance(line, Book)]
+        used = set(names_in([*again, *(self.wide.lines or []), *self.wide.ends]))
+        known = [line.partition(" = ")[0] for line in [*asked, *book] if " = " in line]
+        names = dict.fromkeys(name for name in names_in(known) if name in used)
+        return f"{', '.join(['bid', *names])}, "
 
 
 def row_of_all(shape: tuple[int, ...]) -> tuple[int, ...]:

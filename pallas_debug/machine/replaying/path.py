@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,6 +54,17 @@ Leg = tuple[int, int, int]
 Block = Callable[[tuple[Any, ...], int, int], bool]
 # Points and the number of the first one's first new thread; how many blocks were done.
 Blocks = Callable[[Sequence[Point], int], int]
+# What each of some blocks needs to know to do to values what it did in an earlier run.
+Again = Callable[[Sequence[tuple[Any, ...]]], int]
+
+
+class Functions(NamedTuple):
+    """What replays a block, many of them at once, and the same once more."""
+
+    block: Block
+    blocks: Blocks | None
+    again: Again | None
+    all_again: Again | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,14 +72,14 @@ class Path:
     """A compiled path.
 
     Attributes:
-      function: From the machine and the entry thread's registers to the function of a
-        block, and to that of many if the path is wide.
+      function: From the machine and the entry thread's registers to its `Functions`:
+        of many blocks if the path is wide, and again if it is steady.
       plans: The accesses that it uses.
       at_once: How many blocks the latter is given at most.
       wholes: Regions that have numbers when it is called first.
     """
 
-    function: Callable[[Any, list[Any]], tuple[Block, Blocks | None]]
+    function: Callable[[Any, list[Any]], tuple[Any, ...]]
     plans: tuple[Plan, ...]
     wholes: tuple[tuple[int, ...], ...]
     at_once: int

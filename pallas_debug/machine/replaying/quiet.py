@@ -24,6 +24,7 @@ class Quiet(Step):
 
     Attributes:
       noted: Block, object, region and payload of each event, one after the other.
+      cues: What each block needs to know to do the same to values again.
       notes: What the core remembers of its grid points.
       ids: Coordinates of the device, by axis.
       keep: Gives an array that is about to be recorded a better place.
@@ -31,12 +32,16 @@ class Quiet(Step):
       pay, pays: The number of a value that is recorded; those of several.
     """
 
-    __slots__ = ("_regions", "ids", "keep", "made", "noted", "notes", "pay", "pays")
+    __slots__ = (
+        *("_regions", "cues", "ids", "keep", "made", "noted", "notes"),
+        *("pay", "pays"),
+    )
 
     def __init__(self, m: Step) -> None:
         for name in Facts.__slots__:
             setattr(self, name, getattr(m, name))
         self.noted: list[int] = []
+        self.cues: list[tuple[Any, ...]] = []
         self.notes: dict[Any, Any] = {}
         self.ids = {axis: np.int32(at) for axis, at in m.launch.device.items()}
         self.keep, self.made = self.writer.keep, self.writer.made

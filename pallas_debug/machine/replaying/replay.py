@@ -18,7 +18,7 @@ from pallas_debug.machine import start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import Program
 from pallas_debug.machine.replaying.batch import Batches, Way
-from pallas_debug.machine.replaying.batch import Failed as Failed
+from pallas_debug.machine.replaying.encore import Failed as Failed
 from pallas_debug.machine.replaying.path import Leg, NotReplayable, Path, compile_path
 from pallas_debug.machine.replaying.rest import Rest, rest
 from pallas_debug.machine.replaying.template import Template, learned
@@ -63,7 +63,7 @@ class Replay:
         self.m = m
         self.program = program
         self.entry = _entry(m)
-        self.batches = Batches(m, self.entry)
+        self.batches = Batches(m, program.encores, self.entry)
         self.legs: list[Leg] | None = None
         self.lesson: Lesson | None = None
         self.lessons = 0

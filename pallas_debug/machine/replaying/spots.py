@@ -16,7 +16,7 @@ from pallas_debug import ir
 from pallas_debug.machine.memory import BOX, dtype_of
 from pallas_debug.machine.places import dynamic_slots
 from pallas_debug.machine.quick import locator
-from pallas_debug.machine.replaying.lines import Given, Lines, row_of_all
+from pallas_debug.machine.replaying.lines import Book, Given, Lines, row_of_all
 from pallas_debug.machine.replaying.values import ASKED, KNOWN, form
 from pallas_debug.machine.replaying.wide import Box
 
@@ -94,7 +94,7 @@ class Spots(Lines):
         if self.is_box(access, thread):
             self.spot(access, thread)
         elif target not in self.placed:
-            self.placed[target] = None
+            self.placed[target], self.steady = None, False
             self.data.append(f"m.place({target})")
 
     def spot(self, access: ir.Access, thread: int) -> Spot:
@@ -108,6 +108,7 @@ class Spots(Lines):
 
     def _looked_up(self, access: ir.Access, thread: int) -> Spot:
         """A place that the machine finds."""
+        self.steady = False
         texts = self.r.texts(thread)
         ref, plan, dyn = self.source.pieces(access, texts)
         if self.r.level(thread, dynamic_slots(access)) == KNOWN:
@@ -215,8 +216,8 @@ class Spots(Lines):
                 at = f"({', '.join(firsts)}, )"
                 regions = self.once(f"m.regions({boxes})")
                 self.data += [
-                    f"{found} = {regions}.get({at})",
-                    f"if {found} is None: {found} = {regions}[{at}] = {new}",
+                    Book(f"{found} = {regions}.get({at})"),
+                    Book(f"if {found} is None: {found} = {regions}[{at}] = {new}"),
                 ]
         return self._regions[new]
 

@@ -34,6 +34,11 @@ OF_TWO = re.compile(r"\((\w+) ([-+*]) (\w+)\)")  # their result has their type
 _NAME, _CONSTANT = re.compile(r"\bv\d+\b"), re.compile(r"c\d+")
 
 
+def names_in(lines: Sequence[str]) -> list[str]:
+    """The names of values in some lines."""
+    return _NAME.findall("\n".join(lines))
+
+
 class Act(str):
     """A line that acts on values: a wide function does it for many blocks at once."""
 
@@ -202,9 +207,9 @@ class Wide:
         for value in self._placed:
             self._place(*value)
         book = [line for line in data if not isinstance(line, Act)]
-        told, used = (set(_NAME.findall("\n".join(x))) for x in (book, self.lines))
+        told, used = set(names_in(book)), set(names_in(self.lines))
         known = [line.partition(" = ")[0] for line in asked if " = " in line]
-        names = dict.fromkeys(n for some in known for n in _NAME.findall(some))
+        names = dict.fromkeys(names_in(known))
         firsts = [name for name in names if name in used]
         others = [name for name in names if name in told and name not in used]
         needed = [name for name in self.rows if name in told]
@@ -230,6 +235,25 @@ class Wide:
             "return n",
         ]
         return ["def blocks(points, first):", *(f"    {line}" for line in lines)]
+
+    def again(self, known: str, lines: Sequence[str]) -> list[str]:
+        """The lines of `all_again(cues)`; `known` are a cue's names."""
+        assert self.lines is not None
+        rest = [line for line in lines if not isinstance(line, Act)]
+        told = set(names_in(rest))
+        needed = [name for name in self.rows if name in told]
+        lines = [
+            "n = len(cues)",
+            f"{known} = zip(*cues)",
+            *self.lines,
+            *self.ends,
+            *self._listed(needed),
+            f"for ({known}), {''.join(f'{n}, ' for n in needed)}in zip(cues"
+            f"{''.join(f', {n}' for n in needed)}):",
+            *(f"    {line}" for line in [*rest, "pass"]),
+            "return n",
+        ]
+        return ["def all_again(cues):", *(f"    {line}" for line in lines)]
 
     def _listed(self, names: Sequence[str]) -> list[str]:
         """Lines that make lists of rows: names of one value share theirs."""

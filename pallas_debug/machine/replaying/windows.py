@@ -11,7 +11,7 @@ from typing import Any
 
 from pallas_debug import ir
 from pallas_debug.machine.accesses import ALLOC, FREE, READ, WRITE
-from pallas_debug.machine.replaying.lines import Lines, NotReplayable, row_of_all
+from pallas_debug.machine.replaying.lines import Book, Lines, NotReplayable, row_of_all
 from pallas_debug.machine.replaying.values import ASKED, CORE, DATUM, KNOWN
 from pallas_debug.machine.rules.grid_slots import first_text
 
@@ -190,7 +190,7 @@ class Windows(Lines):
             f"    {window} = {window}.copy()",
             f"    {window}.flags.writeable = False",
             *self._shaped(pane, window),
-            *lines,
+            *map(Book, lines),
             f"M[{number}] = Memory({number}, {window}, {decl})",
         ]
         payload = self.written_payload(window)

@@ -1,0 +1,182 @@
+"""A batch that an earlier run had at the same place: its rows are known, values are not.
+
+What steady paths note follows from coordinates alone. So where a launch has come to
+the same place in the same way as in another recording, the next blocks add the same
+rows to every table, and only what they do to values is done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pallas_debug.machine.replaying.path import Functions, Path
+from pallas_debug.machine.replaying.points import Point
+from pallas_debug.machine.step import Step
+from pallas_debug.trace.schema import ROW_BYTES
+from pallas_debug.trace.writer import TABLES
+
+MOST_BEFORE = 1 << 16  # bytes of rows, and regions, that are compared
+MOST_BYTES = 16 << 20  # of rows that a program keeps
+
+# A path, whether its blocks are done together, and what each of them needs to know.
+Part = tuple[Path, bool, Sequence[tuple[Any, ...]]]
+
+
+class Failed(Exception):
+    """A block was not as expected: what was written is worth nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Place:
+    """Where a launch is between two blocks, as far as rows can tell.
+
+    Attributes:
+      launch: Options, grid, chip and device.
+      after: The batch before.
+      sizes: Of the writer's tables, and how far the machine is.
+      rows, regions: What has come since that batch, or since the launch began.
+    """
+
+    launch: tuple[Any, ...]
+    after: Encore | None
+    sizes: tuple[Any, ...]
+    rows: bytes
+    regions: Sequence[tuple[int, ...]]
+
+    def is_like(self, other: Place) -> bool:
+        """Whether the same comes next, if paths are steady."""
+        return (
+            self.sizes == other.sizes
+            and self.after is other.after
+            and self.rows == other.rows
+            and self.regions == other.regions
+            and self.launch == other.launch
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Encore:
+    """A batch.
+
+    Attributes:
+      place: Where it began.
+      parts: What computes its values.
+      rows: What it added to the log.
+      tables: What it added to regions, threads, buffers and choices.
+      payloads: How many there are after it.
+      step: How far the machine is then.
+      last: The last block's point.
+      going: Whether there may be more blocks.
+    """
+
+    place: Place
+    parts: Sequence[Part]
+    rows: bytes
+    tables: tuple[list[Any], list[Any], list[Any], list[Any]]
+    payloads: int
+    step: int
+    last: Point
+    going: bool
+
+    def perform(self, m: Step, functions: Mapping[Path, Functions]) -> None:
+        """Does the same, with the values of this run."""
+        writer = m.writer
+        regions, threads, buffers, choices = self.tables
+        writer.log += self.rows
+        writer.add_regions(regions)
+        writer.threads += threads
+        writer.buffers += buffers
+        writer.choices += choices
+        m.state.step = self.step
+        for path, together, cues in self.parts:
+            its = functions[path]
+            again = its.all_again if together else its.again
+            try:
+                done = again is not None and again(cues)
+            except Exception as error:
+                raise Failed from error
+            if done != len(cues):
+                raise Failed
+        if len(writer.payloads) != self.payloads:
+            raise Failed
+
+
+class Encores:
+    """The batches of one run, and those of earlier ones that it may repeat.
+
+    Attributes:
+      kept: Those of the program.
+      last: The batch before.
+    """
+
+    def __init__(self, m: Step, kept: list[Encore]) -> None:
+        self.m = m
+        self.kept = kept
+        self.last: Encore | None = None
+        launch = m.launch
+        device = tuple(launch.device.items())
+        self._launch = (m.options, launch.grid, launch.chip, device)
+        # Where the last batch ended: rows and regions.
+        self._ended = (len(m.writer.log), 0)
+
+    def place(self) -> Place | None:
+        """Where the launch is; None if that is too much to compare."""
+        writer, state = self.m.writer, self.m.state
+        rows, regions = self._ended
+        if max(len(writer.log) - rows, len(writer.regions) - regions) > MOST_BEFORE:
+            return None
+        begun = self.m.point, state.step, state.next_cluster, state.dequeued
+        return Place(
+            launch=self._launch,
+            after=self.last,
+            sizes=(*writer.mark(), *begun),
+            rows=bytes(writer.log[rows:]),
+            regions=writer.regions[regions:],
+        )
+
+    def find(self, place: Place, paths: Mapping[Path, Any], room: int) -> Encore | None:
+        """A batch that began in such a place."""
+        for encore in self.kept:
+            if (
+                place.is_like(encore.place)
+                and len(encore.rows) < room * ROW_BYTES
+                and all(path in paths for path, _, _ in encore.parts)
+            ):
+                return encore
+        return None
+
+    def keep(
+        self, place: Place, parts: Sequence[Part], last: Point, going: bool
+    ) -> None:
+        """Keeps a batch that began there, for other runs."""
+        writer = self.m.writer
+        sizes = dict(zip(TABLES, place.sizes, strict=False))
+        encore = Encore(
+            place=place,
+            parts=parts,
+            rows=bytes(writer.log[sizes["log"] :]),
+            tables=(
+                writer.regions[sizes["regions"] :],
+                writer.threads[sizes["threads"] :],
+                writer.buffers[sizes["buffers"] :],
+                writer.choices[sizes["choices"] :],
+            ),
+            payloads=len(writer.payloads),
+            step=self.m.state.step,
+            last=last,
+            going=going,
+        )
+        if sum(len(one.rows) for one in (*self.kept, encore)) > MOST_BYTES:
+            if place.after is not None:
+                return
+            self.kept.clear()
+        self.kept.append(encore)
+        self.ended(encore)
+
+    def ended(self, encore: Encore) -> None:
+        """A batch that is kept has ended here."""
+        writer = self.m.writer
+        self.last = encore
+        self._ended = len(writer.log), len(writer.regions)
