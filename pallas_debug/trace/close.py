@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -27,14 +27,20 @@ def close(
         columns=decode(writer.log, [launch.first_event for launch in launches]),
         regions=Regions(writer.regions),
         payloads=tuple(writer.payloads),
-        thread_rows=tuple(map(ThreadRow._make, writer.threads)),
-        buffer_rows=tuple(map(BufferRow._make, writer.buffers)),
+        thread_rows=tuple(_made(ThreadRow, writer.threads)),
+        buffer_rows=tuple(_made(BufferRow, writer.buffers)),
         launches=launches,
         texts=tuple(writer.texts),
         choices=tuple(writer.choices),
         outputs=outputs,
         meta=MappingProxyType(dict(meta or {})),
     )
+
+
+def _made(kind: Any, rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Rows of a side table as what they are, those that are not yet."""
+    make = kind._make
+    return [row if type(row) is kind else make(row) for row in rows]
 
 
 def _launch(number: int, record: LaunchRecord, writer: Writer) -> RecordedLaunch:

@@ -14,7 +14,7 @@ from typing import Any
 from pallas_debug.machine.replaying.path import Functions, Path
 from pallas_debug.machine.replaying.points import Point
 from pallas_debug.machine.step import Step
-from pallas_debug.trace.schema import ROW_BYTES
+from pallas_debug.trace.schema import ROW_BYTES, BufferRow, ThreadRow
 from pallas_debug.trace.writer import TABLES
 
 MOST_BEFORE = 1 << 16  # bytes of rows, and regions, that are compared
@@ -159,8 +159,8 @@ class Encores:
             rows=bytes(writer.log[sizes["log"] :]),
             tables=(
                 writer.regions[sizes["regions"] :],
-                writer.threads[sizes["threads"] :],
-                writer.buffers[sizes["buffers"] :],
+                [*map(ThreadRow._make, writer.threads[sizes["threads"] :])],
+                [*map(BufferRow._make, writer.buffers[sizes["buffers"] :])],
                 writer.choices[sizes["choices"] :],
             ),
             payloads=len(writer.payloads),

@@ -37,6 +37,21 @@ class Book(str):
     __slots__ = ()
 
 
+class Paid(Book):
+    """A line that numbers values."""
+
+    values: str
+
+    @classmethod
+    def of(cls, names: Sequence[str], values: Sequence[str]) -> Paid:
+        several = f"pays(({', '.join(values)}))"
+        line = cls(
+            f"{', '.join(names)} = {several if names[1:] else f'pay({values[0]})'}"
+        )
+        line.values = "".join(f"{value}, " for value in values)
+        return line
+
+
 class NotReplayable(Exception):
     """The way depends on data, or an op is not known to replay."""
 
@@ -144,8 +159,7 @@ class Lines:
         """What was noted so far stands before what follows, and so do its values."""
         if self._paid:
             names, values = zip(*self._paid, strict=True)
-            pay = f"pays(({', '.join(values)}))" if names[1:] else f"pay({values[0]})"
-            self.data.append(f"{', '.join(names)} = {pay}")
+            self.data.append(Paid.of(names, values))
             self._paid.clear()
         if self._noted:
             self.data.append(Book(f"note(({', '.join(self._noted)}))"))
@@ -194,7 +208,11 @@ class Lines:
         self.write_notes()
         shared = f"nonlocal {', '.join(self._found)}" if self._found else ""
         asked = [*self.asked, *self.looks]
-        again = [line for line in self.data if not isinstance(line, Book)]
+        again = [
+            f"paid += ({line.values})" if isinstance(line, Paid) else line
+            for line in self.data
+            if isinstance(line, Paid) or not isinstance(line, Book)
+        ]
         known = self._cued(asked, again)
         if self.steady:
             self.data.append(Book(f"cue(({known}))"))
@@ -202,9 +220,9 @@ class Lines:
         inner = ["blocks = again = all_again = None", "def block(at, bid, first):"]
         inner += (f"    {line}" for line in body)
         if self.steady:
-            inner += ["def again(cues):", f"    for {known} in cues:"]
+            inner += ["def again(cues):", "    paid = []", f"    for {known} in cues:"]
             inner += (f"        {line}" for line in [*again, "pass"])
-            inner.append("    return len(cues)")
+            inner += ["    pays(paid)", "    return len(cues)"]
         if self.wide.lines is not None:
             inner += self.wide.function(asked, self.data, shared, len(self.spawned))
             inner += self.wide.again(known, again) if self.steady else []
