@@ -6,6 +6,7 @@ import gc
 import itertools
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -49,12 +50,14 @@ class Batches:
       first: Number of the next block's first new thread.
       encores: Batches that need not be found again.
       parts: Path, whether together, and number of the blocks so far.
+      registers: What the entry thread has at the beginning of the batch.
     """
 
     def __init__(self, m: Step, encores: list[Encore], entry: int) -> None:
         self.m = m
         self.encores = Encores(m, encores)
         self.parts: list[tuple[Path, bool, int]] = []
+        self.registers: list[Any] = []
         self.entry = entry
         self.quiet = Quiet(m)
         self.done: list[Template] = []
@@ -89,7 +92,9 @@ class Batches:
     def _known(self, place: Place | None, ways: list[Way], room: int) -> Encore | None:
         """Repeats a batch of an earlier run, if there is one."""
         its = {way.path: way.its for way in ways}
-        encore = self.encores.find(place, its, room) if place is not None else None
+        if place is None:
+            return None
+        encore = self.encores.find(place, self.registers, its, room)
         if encore is not None:
             encore.perform(self.m, its)
             if self.quiet.full:
@@ -137,7 +142,7 @@ class Batches:
             parts.append((path, together, cues[count : count + blocks]))
             count += blocks
         if place is not None and last is not None and count == len(cues):
-            self.encores.keep(place, parts, last, going)
+            self.encores.keep(place, self.registers, parts, last, going)
         self.parts.clear()
         cues.clear()
 
@@ -145,12 +150,12 @@ class Batches:
         """Makes the functions of the blocks that follow."""
         quiet = self.quiet
         if core is None:
-            registers = start.registers(self.m)
+            self.registers = start.registers(self.m)
         else:
-            registers, quiet.current, quiet.tid = core.registers, core, core.number
-            quiet.notes = core.notes
+            quiet.current, quiet.tid, quiet.notes = core, core.number, core.notes
+            self.registers = core.registers
         for way in ways:
-            way.its = Functions(*way.path.function(quiet, registers))
+            way.its = Functions(*way.path.function(quiet, self.registers))
 
     def _blocks(self, way: Way, some: list[Point], room: int) -> int:
         """Replays blocks by this way together; how many."""

@@ -33,7 +33,7 @@ class Place:
     """Where a launch is between two blocks, as far as rows can tell.
 
     Attributes:
-      launch: Options, grid, chip and device.
+      launch: Options, grid, chip and devices.
       after: The batch before.
       sizes: Of the writer's tables, and how far the machine is.
       rows, regions: What has come since that batch, or since the launch began.
@@ -62,6 +62,7 @@ class Encore:
 
     Attributes:
       place: Where it began.
+      registers: Those of the entry thread that its paths look at.
       parts: What computes its values.
       rows: What it added to the log.
       tables: What it added to regions, threads, buffers and choices.
@@ -72,6 +73,7 @@ class Encore:
     """
 
     place: Place
+    registers: Mapping[int, Any]
     parts: Sequence[Part]
     rows: bytes
     tables: tuple[list[Any], list[Any], list[Any], list[Any]]
@@ -116,8 +118,8 @@ class Encores:
         self.kept = kept
         self.last: Encore | None = None
         launch = m.launch
-        device = tuple(launch.device.items())
-        self._launch = (m.options, launch.grid, launch.chip, device)
+        devices = tuple(launch.axes.items()), tuple(launch.device.items())
+        self._launch = (m.options, launch.grid, launch.chip, *devices)
         # Where the last batch ended: rows and regions.
         self._ended = (len(m.writer.log), 0)
 
@@ -136,25 +138,41 @@ class Encores:
             regions=writer.regions[regions:],
         )
 
-    def find(self, place: Place, paths: Mapping[Path, Any], room: int) -> Encore | None:
-        """A batch that began in such a place."""
+    def find(
+        self,
+        place: Place,
+        registers: Sequence[Any],
+        paths: Mapping[Path, Any],
+        room: int,
+    ) -> Encore | None:
+        """A batch of these paths that began in such a place."""
         for encore in self.kept:
             if (
                 place.is_like(encore.place)
                 and len(encore.rows) < room * ROW_BYTES
                 and all(path in paths for path, _, _ in encore.parts)
+                and all(registers[n] == held for n, held in encore.registers.items())
             ):
                 return encore
         return None
 
     def keep(
-        self, place: Place, parts: Sequence[Part], last: Point, going: bool
+        self,
+        place: Place,
+        registers: Sequence[Any],
+        parts: Sequence[Part],
+        last: Point,
+        going: bool,
     ) -> None:
         """Keeps a batch that began there, for other runs."""
+        given = {n for path, _, _ in parts for n in path.given}
+        if not all(type(registers[n]) is int for n in given):
+            return  # more than buffers
         writer = self.m.writer
         sizes = dict(zip(TABLES, place.sizes, strict=False))
         encore = Encore(
             place=place,
+            registers={n: registers[n] for n in given},
             parts=parts,
             rows=bytes(writer.log[sizes["log"] :]),
             tables=(

@@ -77,12 +77,14 @@ class Path:
       plans: The accesses that it uses.
       at_once: How many blocks the latter is given at most.
       wholes: Regions that have numbers when it is called first.
+      given: The entry thread's registers that it looks at.
     """
 
     function: Callable[[Any, list[Any]], tuple[Any, ...]]
     plans: tuple[Plan, ...]
     wholes: tuple[tuple[int, ...], ...]
     at_once: int
+    given: frozenset[int]
 
 
 def compile_path(
@@ -132,6 +134,7 @@ class _Builder(Scopes, Accesses):
             plans=tuple(self.source.plans),
             wholes=tuple(self.wholes),
             at_once=self.wide.at_once,
+            given=frozenset(self.r.given),
         )
 
     def _leaves_values(self) -> bool:

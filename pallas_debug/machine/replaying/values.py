@@ -27,12 +27,14 @@ class Registers:
     Attributes:
       own: By thread and number.
       entering: The threads that begin with the registers that the function is given.
+      given: Those that the path looks at.
     """
 
     def __init__(self, source: Source, entering: Iterable[int]) -> None:
         self.source = source
         self.entering = frozenset(entering)
         self.own: dict[int, dict[int, Value]] = {}
+        self.given: set[int] = set()
         self._names = (f"v{n}" for n in itertools.count())
 
     def name(self) -> str:
@@ -47,6 +49,7 @@ class Registers:
         if number not in own:
             level = ASKED if thread in self.entering else UNKNOWN
             own[number] = Value(f"R[{number}]", level)
+            self.given.add(number)
         return own[number]
 
     def texts(self, thread: int) -> Callable[[ir.Operand], str]:
