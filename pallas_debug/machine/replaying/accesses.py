@@ -11,8 +11,9 @@ from typing import Any
 
 from pallas_debug import ir
 from pallas_debug.machine.memory import dtype_of
-from pallas_debug.machine.replaying.effects import READS, WRITES
-from pallas_debug.machine.replaying.lines import Given, NotReplayable
+from pallas_debug.machine.places import dynamic_slots
+from pallas_debug.machine.replaying.effects import PLACED, READS, WRITES
+from pallas_debug.machine.replaying.lines import Given, Noted, NotReplayable
 from pallas_debug.machine.replaying.spots import Spot, Spots
 from pallas_debug.machine.replaying.values import ASKED, DATUM, UNKNOWN
 from pallas_debug.machine.replaying.wide import OF_TWO, SIGNS, Act
@@ -53,7 +54,10 @@ class Accesses(Spots):
                 self.placed.setdefault(self.source.target(access, texts))
             outs = self.r.define(thread, instr.outs, DATUM)
             self.wide.fail()
-            self.noting(f"{outs} = {call}" if outs else call)
+            places = [o for a in instr.accesses for o in dynamic_slots(a)]
+            known = instr.op in PLACED and self.r.level(thread, places) <= ASKED
+            line = f"{outs} = {call}" if outs else call
+            self.noting(Noted(line) if known else line)
 
     def _is_plain(self, instr: ir.Instr, thread: int) -> bool:
         params = instr.params

@@ -97,6 +97,7 @@ class Batches:
         encore = self.encores.find(place, self.registers, its, room)
         if encore is not None:
             encore.perform(self.m, its)
+            self.quiet.noted.clear()
             if self.quiet.full:
                 raise Failed
             self.encores.ended(encore)

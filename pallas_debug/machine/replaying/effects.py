@@ -34,6 +34,9 @@ DATA = {
 READS = {"gpu.tma_read", "state.get", "tpu.dma_read"}
 WRITES = {"gpu.tma_store", "gpu.tma_write", "state.set", "tpu.dma_write"}
 
+# Of the others, those whose events follow from where their accesses lie.
+PLACED = {"gpu.mma", "gpu.wgmma_multiply", "state.addupdate"}
+
 # Signals, waits, orders: the rows of a block that took the same path say it all.
 INERT = {
     "gpu.await_previous",

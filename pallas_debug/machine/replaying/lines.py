@@ -37,6 +37,12 @@ class Book(str):
     __slots__ = ()
 
 
+class Noted(str):
+    """A line that notes and numbers by itself what follows from the coordinates."""
+
+    __slots__ = ()
+
+
 class Paid(Book):
     """A line that numbers values."""
 
@@ -151,7 +157,7 @@ class Lines:
 
     def noting(self, line: str) -> None:
         """A line that notes events itself."""
-        self.steady = False
+        self.steady &= isinstance(line, (Book, Noted))
         self.write_notes()
         self.data.append(line)
 
@@ -208,11 +214,7 @@ class Lines:
         self.write_notes()
         shared = f"nonlocal {', '.join(self._found)}" if self._found else ""
         asked = [*self.asked, *self.looks]
-        again = [
-            f"paid += ({line.values})" if isinstance(line, Paid) else line
-            for line in self.data
-            if isinstance(line, Paid) or not isinstance(line, Book)
-        ]
+        again = self._again()
         known = self._cued(asked, again)
         if self.steady:
             self.data.append(Book(f"cue(({known}))"))
@@ -229,6 +231,18 @@ class Lines:
         lines = [*self.first, *inner, "return block, blocks, again, all_again"]
         text = ["def path(m, R):", *(f"    {line}" for line in lines)]
         return self.source.run(text)["path"]
+
+    def _again(self) -> list[str]:
+        """What remains of a block whose rows are known."""
+        lines = list[str]()
+        for line in self.data:
+            if isinstance(line, Paid):
+                lines.append(f"paid += ({line.values})")
+            elif isinstance(line, Noted):  # it numbers its own values
+                lines += ["pays(paid)", "paid.clear()", line]
+            elif not isinstance(line, Book):
+                lines.append(line)
+        return lines
 
     def _cued(self, asked: Sequence[str], again: Sequence[str]) -> str:
         """Names of what a block needs to know to do the same to values again."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.machine import peers
-from pallas_debug.machine.replaying.lines import Given, NotReplayable
+from pallas_debug.machine.memory import dtype_of
+from pallas_debug.machine.replaying.lines import Book, Given, Noted, NotReplayable
 from pallas_debug.machine.replaying.values import ASKED, CORE, DATUM, KNOWN, Value
 from pallas_debug.machine.replaying.windows import Windows
 from pallas_debug.machine.rules import RULES
@@ -83,13 +85,16 @@ class Scopes(Windows):
 
     def _new(self, decl: ir.Buffer, thread: int) -> Value:
         """A buffer as `peers.new` makes it."""
-        if decl.is_sync or decl.params.get("zeroed"):
-            number, new = self.r.name(), self.source.constant(peers.new)
+        if decl.is_sync:
+            number, alloc = self.r.name(), f"m.alloc({self.source.constant(decl)})"
             if thread != CORE:
-                self.data.append(f"m.tid = first + {thread}")
-            self.noting(f"{number} = {new}(m, {self.source.constant(decl)})")
-        else:
-            number = self.allocate(decl, "scratch", thread)
-        if not decl.is_sync:
-            self.plain[number] = decl
+                self.data.append(Book(f"m.tid = first + {thread}"))
+            self.noting(Book(f"{number} = {alloc}"))
+            return Value(number, DATUM)
+        number = self.allocate(decl, "scratch", thread)
+        self.plain[number] = decl
+        if decl.params.get("zeroed"):
+            dtype = dtype_of(decl.dtype)
+            zeros = self.source.constant(partial(np.zeros, decl.shape, dtype))
+            self.noting(Noted(f"m.write(m.whole({number}), {zeros}())"))
         return Value(number, DATUM)
