@@ -45,18 +45,17 @@ def is_whole(value: Any) -> bool:
 
 def scalar(value: Any) -> Any:
     """A scalar of NumPy or JAX, also an array of rank 0, as Python's; all else as it is."""
-    return value.item() if getattr(value, "shape", None) == () else value
+    item = getattr(value, "item", None)
+    is_scalar = callable(item) and getattr(value, "shape", None) == ()
+    return value.item() if is_scalar else value
 
 
 def flag(option: str, value: Any) -> bool:
-    """Yes or no."""
-    try:
-        is_known = value in (False, True)
-    except ValueError:  # an array
-        is_known = False
-    if not is_known:
+    """Yes or no; an array of rank 0 is one, of any other rank none."""
+    plain = scalar(value)
+    if not isinstance(plain, int | float) or plain not in (False, True):
         raise BadOption(option=option, value=value, accepted=(True, False))
-    return bool(value)
+    return bool(plain)
 
 
 def real(option: str, value: Any, accepted: str, *, low: float) -> float:

@@ -15,6 +15,10 @@ from pallas_debug.extend import check, rule, schedule, view
 
 def verbs(fn: Callable[..., Any], x: np.ndarray[Any, Any]) -> None:
     options = pldb.Options(chip="h100", cores=4, blocks=[0, (1, 2)], max_seconds=2.5)
+    pldb.Options(blocks=range(4))
+    pldb.Options(blocks=np.arange(4))
+    pldb.Options(blocks=(i for i in {1, 2}))
+    pldb.Options(blocks=np.int64(3))
     trace = pldb.trace(fn, x, options=options)
     assert_type(trace, pldb.Trace)
     assert_type(pldb.check(trace), pldb.Report)

@@ -18,7 +18,9 @@ WRONG = [
     *(3, -7, 10**9, 10**30, "x", "", 2.5, float("nan"), True, None, b"x"),
     *(["a"], {}, (0, 0), slice(0, 1), object()),
     *(np.int64(1), np.float32(1), np.zeros(3), np.zeros((2, 2))),
-    *(jnp.int32(1), jnp.zeros(2)),
+    *(jnp.int32(1), jnp.zeros(2), np.array(1), np.array("x"), np.array(2.5)),
+    *(np.array(True), np.array([True]), np.array(None), {1}, range(2)),
+    *(np.s_[0:2, 1], np.s_[..., 0], slice("a", 2), slice(0.5, 1)),
 ]
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, SupportsIndex, cast
 
-from pallas_debug.accepted import flag, is_whole, one_of, real, text, whole
+from pallas_debug.accepted import flag, is_whole, one_of, real, scalar, text, whole
 from pallas_debug.errors import BadOption
 
 GiB = 1 << 30
+MOST_BLOCKS = 1 << 24  # an iterator without an end is refused
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +27,15 @@ class Options:
       max_seconds: Wall-clock seconds after which it does; None: no limit.
       max_value_bytes: Bytes of recorded values after which no more are kept (said in
         the report, PD904).
-      blocks: Grid points to run, as linear indices or coordinates; None: all.
+      blocks: Grid points to run; None: all. Linear indices, coordinates in tuples, or
+        both, in anything that can be gone through: `range(4)`, `[0, (1, 2)]`, an array;
+        a single index stands for itself. Kept sorted, in a tuple.
       values: Which values are recorded: `all`, `writes` or `none`.
       exact: Evaluate each op as op-by-op JAX does, to the last bit; slower.
       policy: `round-robin` (a thread runs until it waits), `random`, `last-first`
         (copies run at once), or one of your own, under `@extend.schedule`.
-      seed: Seed of the `random` policy, or of your own.
+      seed: Seed of the `random` policy, or of your own; None: 0, for a recording that
+        is made again is the same.
       resident: Clusters that run at the same time.
       uninitialized: What unset memory reads as: `nan` (NaN, the largest integer) or
         `zero`.
@@ -43,7 +49,9 @@ class Options:
     max_events: int = 5_000_000
     max_seconds: float | None = None
     max_value_bytes: int = GiB
-    blocks: Sequence[int | tuple[int, ...]] | None = None
+    blocks: SupportsIndex | Iterable[SupportsIndex | Iterable[SupportsIndex]] | None = (
+        None
+    )
     values: str = "writes"
     exact: bool = False
     policy: str = "round-robin"
@@ -71,7 +79,8 @@ class Options:
                 raise BadOption(option=name, value=value, accepted="a positive int")
             if name != "cores" or value is not None:
                 plain[name] = whole(name, value, "a positive int", low=1)
-        plain["seed"] = whole("seed", self.seed)
+        seed = cast("int | None", self.seed)
+        plain["seed"] = 0 if seed is None else whole("seed", seed)
         plain["exact"] = flag("exact", self.exact)
         if self.chip is not None:
             text("chip", self.chip, "a chip's name: h100, b200, tpu-v5e, …")
@@ -80,16 +89,42 @@ class Options:
             plain["max_seconds"] = real("max_seconds", self.max_seconds, words, low=0)
         if self.progress is not None and not callable(self.progress):
             plain["progress"] = flag("progress", self.progress)
+        if self.blocks is not None:
+            plain["blocks"] = _points(self.blocks)
         for name, value in plain.items():  # NumPy's numbers as Python's
             object.__setattr__(self, name, value)
-        if self.blocks is not None and not _are_points(self.blocks):
-            accepted = "linear indices or coordinate tuples in a list"
-            raise BadOption(option="blocks", value=self.blocks, accepted=accepted)
 
 
-def _are_points(blocks: object) -> bool:
-    """Whether this is a sequence of ints or of tuples of ints."""
-    if isinstance(blocks, str) or not isinstance(blocks, Sequence | set | frozenset):
-        return False
-    rows = [b if isinstance(b, tuple | list) else (b,) for b in blocks]
-    return all(is_whole(at) for row in rows for at in row)
+def _points(given: Any) -> tuple[int | tuple[int, ...], ...]:
+    """Grid points as numbers and as coordinates: each once, numbers first."""
+    found = {_point(row) for row in ([given] if _is_number(given) else _each(given))}
+    return tuple(sorted(found, key=lambda at: (isinstance(at, tuple), at)))
+
+
+def _point(row: Any) -> int | tuple[int, ...]:
+    if _is_number(row):
+        return operator.index(row)
+    place = _each(row)
+    if not all(map(_is_number, place)):
+        raise _refused(row)
+    return tuple(map(operator.index, place))
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is int or (is_whole(value) and not isinstance(value, bool))
+
+
+def _each(value: Any) -> list[Any]:
+    """What is in a value that can be gone through; nobody means the letters of a text."""
+    value = scalar(value)
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise _refused(value)
+    some = list(islice(cast("Iterable[Any]", value), MOST_BLOCKS + 1))
+    if len(some) > MOST_BLOCKS:
+        raise _refused(value)
+    return some
+
+
+def _refused(value: object) -> BadOption:
+    accepted = "a linear index, or several, or coordinates: `range(4)`, `[0, (1, 2)]`"
+    return BadOption(option="blocks", value=value, accepted=accepted)

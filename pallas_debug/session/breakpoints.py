@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pallas_debug import errors
+from pallas_debug.accepted import scalar
 from pallas_debug.session.held import all_recorded, held
 from pallas_debug.session.progress import progress
 from pallas_debug.session.replay import Replay
@@ -110,6 +111,7 @@ def find(trace: Trace, report: Any, conditions: Mapping[str, Any]) -> np.ndarray
 def evidence(report: Any, code: Any = True) -> np.ndarray:
     """Sorted events that findings point at: all, or those of a code or a name."""
     findings = report.findings if report is not None else ()
+    code = scalar(code)
     if code is not True:
         known = sorted({word for one in findings for word in (one.code, one.name)})
         if not isinstance(code, str) or code not in known:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import errors
-from pallas_debug.accepted import flag, is_whole, of_type, one_of
+from pallas_debug.accepted import flag, is_whole, of_type, one_of, scalar
 from pallas_debug.accepted import text as words
 from pallas_debug.machine.options import Options
 from pallas_debug.session import breakpoints, conditions, entries, growing
@@ -73,9 +73,12 @@ class Stopping(Moves):
           label: A name for the list.
           enabled: Whether it stops anybody yet.
           text: The conditions as text.
-          where: Conditions on the event, e.g. `line=41, block=(0, 0), nan=True`.
+          where: Conditions on the event, as `trace.events.where` takes them, e.g.
+            `line=41, block=(0, 0), nan=True`, `region=np.s_[0:64, 3]`.
         """
         where = {**conditions_of(text), **where}
+        if where.get("region") is not None:
+            where["region"] = self._part(where.get("buffer"), where["region"])
         when = words("when", when, conditions.ACCEPTED)
         if not where and not when.strip():
             accepted = "a condition, such as `line=41`, or `when`"
@@ -116,19 +119,20 @@ class Stopping(Moves):
         where: dict[str, Any] = {"kind": WATCHED[on]}
         where["buffer"] = getattr(buffer, "number", buffer)
         if region is not None:
-            box = boxes.box_of(region)
-            self._refuse_outside(where["buffer"], box)
-            where["region"] = boxes.text_of(box)
+            where["region"] = self._part(buffer, region)
         text = wording.text_of(where)
         change = on == "change"
         return self.add(
             Breakpoint(id=0, where=text, when=when, label=label, change=change)
         )
 
-    def _refuse_outside(self, buffer: Any, box: boxes.Box) -> None:
-        """Raises for a part that no buffer of this name or number has."""
+    def _part(self, buffer: Any, region: Any) -> str:
+        """The text of a part; refused if no buffer of this name or number has it."""
+        box = boxes.box_of(region)
+        wanted = scalar(getattr(buffer, "number", buffer))
+        known = wanted if isinstance(wanted, str) or is_whole(wanted) else None
         rows = enumerate(self.trace.buffer_rows)
-        shapes = [row.shape for i, row in rows if buffer in (i, row.name)]
+        shapes = [row.shape for i, row in rows if known in (i, row.name)]
         parts = [boxes.extents(box, shape) for shape in shapes]
         if shapes and not any(
             part is not None and all(low < high for low, high in part) for part in parts
@@ -139,6 +143,7 @@ class Stopping(Moves):
                 value=boxes.text_of(box),
                 accepted=f"indices or slices inside the shape {seen}",
             )
+        return boxes.text_of(box)
 
     def add(self, one: Breakpoint) -> Breakpoint:
         """Adds a breakpoint; what it asks for is checked now."""

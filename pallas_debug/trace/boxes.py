@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Sequence
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,47 +20,65 @@ from pallas_debug.trace.schema import RegionKind
 if TYPE_CHECKING:
     from pallas_debug.trace.trace import Trace
 
-Box = tuple[int | slice, ...]
+Side = int | slice | EllipsisType
+Box = tuple[Side, ...]
 Extents = tuple[tuple[int, int], ...]  # first and one past the last, by dimension
 
-ACCEPTED = 'a subscript such as "[0:4, 2]": numbers, `a:b` and `:`'
+ACCEPTED = 'a subscript such as "[0:4, 2]": numbers, `a:b`, `:` and `...`'
 _DIMENSION = re.compile(r"(-?\d+)|(-?\d+)?\s*:\s*(-?\d+)?")
 
 
 def box_of(value: Any) -> Box:
-    """A box from its text, an int, a slice, or several of these."""
+    """A box from its text, or from what NumPy takes: a number, a slice, or several."""
     if isinstance(value, str):
         return _parsed(value)
     try:
-        dims = [value] if _is_dimension(value) else [*value]
+        sides = [value] if _is_side(value) else [*value]
     except TypeError:  # nothing to go through
         raise _refused(value) from None
-    if not all(map(_is_dimension, dims)):
+    if not all(map(_is_side, sides)) or sum(side is ... for side in sides) > 1:
         raise _refused(value)
-    return tuple(d if isinstance(d, slice) else operator.index(d) for d in dims)
+    return tuple(map(_plain, sides))
 
 
-def _is_dimension(value: Any) -> bool:
+def _is_side(value: Any) -> bool:
     if isinstance(value, slice):
-        return value.step in (None, 1)
+        numbers = [n for n in (value.start, value.stop, value.step) if n is not None]
+        return all(map(_is_number, numbers)) and value.step in (None, 1)
+    return value is ... or _is_number(value)
+
+
+def _is_number(value: Any) -> bool:
     return is_whole(value) and not isinstance(value, bool)
+
+
+def _plain(side: Any) -> Side:
+    """NumPy's numbers as Python's."""
+    if isinstance(side, slice):
+        ends = (side.start, side.stop)
+        return slice(*(None if end is None else operator.index(end) for end in ends))
+    return side if side is ... else operator.index(side)
 
 
 def _parsed(text: str) -> Box:
     inner = text.strip()
     if inner[:1] == "[" and inner[-1:] == "]":
         inner = inner[1:-1]
-    dims: list[int | slice] = []
+    sides: list[Side] = []
     for part in inner.split(",") if inner.strip() else ():
+        if part.strip() == "..." and ... not in sides:
+            sides.append(...)
+            continue
         found = _DIMENSION.fullmatch(part.strip())
         if found is None:
             raise _refused(text)
         number, start, stop = found.groups()
         if number is not None:
-            dims.append(int(number))
+            sides.append(int(number))
         else:
-            dims.append(slice(*(None if n is None else int(n) for n in (start, stop))))
-    return tuple(dims)
+            ends = (None if n is None else int(n) for n in (start, stop))
+            sides.append(slice(*ends))
+    return tuple(sides)
 
 
 def _refused(value: Any) -> errors.BadOption:
@@ -68,13 +87,13 @@ def _refused(value: Any) -> errors.BadOption:
 
 def text_of(box: Box) -> str:
     """The box as it is written: `[0:4, 2]`."""
-    words = [
-        f"{'' if d.start is None else d.start}:{'' if d.stop is None else d.stop}"
-        if isinstance(d, slice)
-        else str(d)
-        for d in box
-    ]
-    return f"[{', '.join(words)}]"
+    return f"[{', '.join(map(_written, box))}]"
+
+
+def _written(side: Side) -> str:
+    if isinstance(side, slice):
+        return ":".join("" if n is None else str(n) for n in (side.start, side.stop))
+    return "..." if side is ... else str(side)
 
 
 def extents(box: Box, shape: Sequence[int]) -> Extents | None:
@@ -82,17 +101,22 @@ def extents(box: Box, shape: Sequence[int]) -> Extents | None:
 
     Dimensions that are not named are whole; negative numbers count from the end.
     """
-    if len(box) > len(shape):
+    written = box if ... in box else (*box, ...)
+    unnamed = len(shape) - len(written) + 1
+    if unnamed < 0:
         return None
+    sides: list[int | slice] = []
+    for side in written:
+        sides += [slice(None)] * unnamed if side is ... else [side]
     found: list[tuple[int, int]] = []
-    for dim, size in zip(box, shape, strict=False):
-        if isinstance(dim, slice):
-            start, stop, _ = dim.indices(size)
+    for side, size in zip(sides, shape, strict=True):
+        if isinstance(side, slice):
+            start, stop, _ = side.indices(size)
         else:
-            start = dim + size if dim < 0 else dim
+            start = side + size if side < 0 else side
             stop = start + 1
         found.append((max(start, 0), min(stop, size)))
-    return (*found, *((0, size) for size in shape[len(box) :]))
+    return tuple(found)
 
 
 def touching(

@@ -85,7 +85,7 @@ class Events:
           launch: Number, or the kernel's name.
           space: Memory space of the buffer, e.g. `"smem"`.
           op: Op of the instruction, e.g. `"state.get"`.
-          region: Part of the buffer that is touched: `"[0:4, 2]"`.
+          region: Part of the buffer that is touched: `"[0:4, 2]"` or `np.s_[0:4, 2]`.
           nan: Whether the recorded value has a NaN.
           inf: Whether it has an infinity.
           unknown: Anything else is refused with the nearest condition.

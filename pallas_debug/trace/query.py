@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pallas_debug import errors
-from pallas_debug.accepted import is_whole, one_of, whole
+from pallas_debug.accepted import flag, is_whole, one_of, scalar, whole
 from pallas_debug.trace import boxes
 from pallas_debug.trace.schema import Kind
 
@@ -35,7 +35,7 @@ def where(trace: Trace, conditions: Mapping[str, Any]) -> np.ndarray:
     for name, value in conditions.items():
         if value is None:
             continue
-        mask = CONDITIONS[name](trace, value)
+        mask = CONDITIONS[name](trace, scalar(value))
         keep = mask if keep is None else keep & mask
     if keep is None:
         return np.arange(len(trace.columns), dtype=np.int64)
@@ -66,10 +66,10 @@ def _by_instr(trace: Trace, look: Callable[[Any, int], Any], empty: Any) -> np.n
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    if isinstance(value, str | bytes):
+    if isinstance(value, str | bytes | Mapping):
         return (value,)
     try:
-        return tuple(value)
+        return tuple(map(scalar, value))
     except TypeError:  # one
         return (value,)
 
@@ -269,13 +269,12 @@ def _holding(name: str, test: Any) -> Callable[[Trace, Any], np.ndarray]:
     """The condition that some element of the recorded value passes a test."""
 
     def holding(trace: Trace, value: Any) -> np.ndarray:
-        if not isinstance(value, bool | np.bool_):
-            raise errors.BadOption(option=name, value=value, accepted=(True, False))
+        wanted = flag(name, value)
         table = trace.caches.get(name)
         if table is None:
             found = [v.dtype.kind in "fcV" and test(v).any() for v in trace.payloads]
             table = trace.caches[name] = np.array([*found, False], bool)  # -1: none
-        return table[trace.columns.payload] == value
+        return table[trace.columns.payload] == wanted
 
     return holding
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Set
+from typing import Any, cast
 
 from pallas_debug import errors
 from pallas_debug.accepted import scalar
+from pallas_debug.trace.schema import Kind
 
 ACCEPTED = 'conditions with literal values: kind="write", buffer="acc", block=(0, 1)'
 
@@ -40,9 +41,14 @@ def text_of(given: Mapping[str, Any]) -> str:
 
 
 def _quoted(value: Any) -> str:
+    """A value as a literal: entries of the trace's tables are their numbers."""
+    value = scalar(getattr(value, "number", value))
+    if isinstance(value, Kind):
+        value = value.name.lower()
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, tuple | list):
-        inner = ", ".join(map(_quoted, value))
-        return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(scalar(value))
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        words = list(map(_quoted, cast("Iterable[Any]", value)))
+        words = sorted(words) if isinstance(value, Set) else words
+        return f"({words[0]},)" if len(words) == 1 else f"({', '.join(words)})"
+    return repr(value)

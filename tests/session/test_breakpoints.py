@@ -204,8 +204,39 @@ def test_part_that_no_buffer_has_is_not_watched(part):
     with pytest.raises(BadOption, match=r"`region` got .* inside the shape `\(2, 3\)`"):
         session.watch("x", part)
     assert not session.breakpoints
+    with pytest.raises(BadOption, match=r"`region` got .* inside the shape `\(2, 3\)`"):
+        session.break_at(buffer="x", region=part)
     assert session.watch("x", "[-1, 2]").is_met
     assert session.watch(x, 1).is_met
+    assert session.watch(np.array(x), np.s_[..., -1]).is_met
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        *(np.s_[0:64, 3], np.s_[1, 3:4], np.s_[-1, -1], np.s_[1:, ...], slice(1, None)),
+        *((np.int64(1), np.int8(3)), np.array([1, 3]), 1, [1, 3], "[1:, 3]"),
+    ],
+)
+def test_breakpoint_takes_the_part_that_numpy_indexes(region):
+    b = TraceBuilder()
+    x, t = b.buffer("x", (2, 4)), b.thread()
+    t.write(x, [(0, 1), (0, 1)])
+    t.write(x, [(1, 1), (3, 1)])
+    session = Session(b.close())
+    made = session.break_at(kind="write", region=region)
+    assert session.continue_().cursor == 2
+    again = Breakpoint.from_json(made.to_json())
+    assert breakpoints.conditions_of(again.where)["region"][0] == "["
+    session.break_at(again.where)
+
+
+def test_findings_are_asked_for_by_any_true():
+    trace = writes(2)
+    one = Finding(code="PD201", name="m", message="b", hint="", events=(1,))
+    report = Report(findings=(one,))
+    for yes in (True, np.True_, np.array(True)):
+        assert breakpoints.find(trace, report, {"finding": yes}).tolist() == [1]
 
 
 def test_breakpoint_is_plain_data():

@@ -231,18 +231,20 @@ function ofOp(model: Model, value: Literal): Predicate {
   return byInstr(model, (k, i) => wanted.has(model.kernels[k].ops[i]));
 }
 
-type Side = number | readonly [start: number | null, stop: number | null];
+type Side = number | "..." | readonly [start: number | null, stop: number | null];
 type Extent = readonly [low: number, high: number];
 
-const REGION = 'region is a subscript such as "[0:4, 2]": numbers, a:b and :';
+const REGION = 'region is a subscript such as "[0:4, 2]": numbers, a:b, : and ...';
 
-/** The box of `[0:4, 2]`: a number, or the ends of a slice, for each dimension. */
+/** The box of `[0:4, 2]`: a number, the ends of a slice, or the dimensions that are not named. */
 export function parseBox(text: string): Side[] {
   const trimmed = text.trim();
   const inner = /^\[.*\]$/s.test(trimmed) ? trimmed.slice(1, -1) : trimmed;
   if (!inner.trim()) return [];
-  return inner.split(",").map((part) => {
+  return inner.split(",").map((part, d, all) => {
     if (/^\s*-?\d+\s*$/.test(part)) return Number(part);
+    const isFirst = !all.slice(0, d).some((other) => other.trim() === "...");
+    if (part.trim() === "..." && isFirst) return "...";
     const ends = /^\s*(-?\d+)?\s*:\s*(-?\d+)?\s*$/.exec(part);
     if (!ends) throw new QueryError(`${REGION}; ${JSON.stringify(part.trim())} is none`);
     return [ends[1] ? Number(ends[1]) : null, ends[2] ? Number(ends[2]) : null];
@@ -251,9 +253,13 @@ export function parseBox(text: string): Side[] {
 
 /** The box inside a buffer; null if it has more dimensions. Negative numbers count from the end. */
 export function extents(box: readonly Side[], shape: readonly number[]): Extent[] | null {
-  if (box.length > shape.length) return null;
+  const written = box.includes("...") ? box : [...box, "..." as const];
+  const unnamed = shape.length - written.length + 1;
+  if (unnamed < 0) return null;
+  const whole = new Array<readonly [null, null]>(unnamed).fill([null, null]);
+  const sides = written.flatMap((side) => (side === "..." ? whole : [side]));
   return shape.map((size, d) => {
-    const side = box[d] ?? [null, null];
+    const side = sides[d];
     if (typeof side === "number") {
       const at = side < 0 ? side + size : side;
       return [Math.max(at, 0), Math.min(at + 1, size)];

@@ -68,6 +68,17 @@ describe("boxes", () => {
     ]);
     expect(extents(parseBox("[0, 0]"), [8])).toBeNull();
     expect(extents(parseBox("[]"), [])).toEqual([]);
+    expect(extents(parseBox("[..., -1]"), [8, 4, 3])).toEqual([
+      [0, 8],
+      [0, 4],
+      [2, 3],
+    ]);
+    expect(extents(parseBox("[0, ..., 1:]"), [8, 4])).toEqual([
+      [0, 1],
+      [1, 4],
+    ]);
+    expect(extents(parseBox("[0, ..., 0]"), [8])).toBeNull();
+    expect(() => parseBox("[..., ...]")).toThrow(/region is a subscript/);
     expect(() => parseBox("[0:4:2]")).toThrow(/region is a subscript/);
   });
 });

@@ -240,6 +240,43 @@ describe("the memory", () => {
     }
   });
 
+  test.each(CASES)("%s: no buffer of an event in no block is left out", async (name) => {
+    const app = await appOf(name);
+    const { model } = app;
+    const view = new MemoryView(app);
+    const { kind, block } = model.events;
+    for (let event = 0; event < model.count; event++) {
+      const buffer = model.bufferOf(event);
+      if (block[event] >= 0 || buffer < 0 || kind[event] === Kind.SPAWN) continue;
+      expect(view.listed(model.launchOf(event), -1)).toContain(buffer);
+    }
+  });
+
+  test("in no block those of all blocks are few, or counted", async () => {
+    const app = await appOf("elementwise");
+    const view = new MemoryView(app);
+    const { block, count } = app.model.buffers;
+    const listed = [...view.listed(0, -1)];
+    expect(listed.map((buffer) => block[buffer])).toEqual([-1, -1]);
+    expect(view.unlisted(0, -1)).toBe(count - listed.length);
+    expect(view.unlisted(0, 0)).toBe(0);
+    view.set({ every: true });
+    expect(view.listed(0, -1)).toHaveLength(count);
+    expect(view.unlisted(0, -1)).toBe(0);
+    const small = new MemoryView(await appOf("copy_compute_copy"));
+    expect(small.listed(0, -1)).toHaveLength(small.app.model.buffers.count);
+    expect(small.unlisted(0, -1)).toBe(0);
+  });
+
+  test.each(CASES)("%s: all buffers of all launches are listed once", async (name) => {
+    const { model } = await appOf(name);
+    const view = new MemoryView(await appOf(name, { memory: { every: true } }));
+    const all = model.launches.flatMap((_, launch) => [...view.listed(launch, -1)]);
+    expect(all.sort((a, b) => a - b)).toEqual(
+      Array.from({ length: model.buffers.count }, (_, b) => b),
+    );
+  });
+
   test("the current access is that of the selected buffer only", async () => {
     const app = await appOf("elementwise");
     const view = new MemoryView(app);
@@ -272,6 +309,25 @@ describe("the panels in a page", () => {
     const keys = [...page.root.querySelectorAll<HTMLElement>(".pd-legend-key")];
     const key = keys.find((one) => one.textContent?.includes("uninitialized"));
     expect(key?.querySelector(".pd-swatch")?.getAttribute("style")).toContain("gradient(135deg");
+  });
+
+  test("the list of no block ends with how many there are in blocks, which opens them", async () => {
+    page = await pageOf("elementwise");
+    const { app, root, settle } = page;
+    app.moveTo(1);
+    expect(app.block.value).toBe(-1);
+    await settle();
+    const rows = () => [...root.querySelectorAll(".pd-buffers [role=option]")];
+    expect(rows().map((row) => row.textContent)).toEqual([
+      expect.stringMatching(/^xfloat/),
+      expect.stringMatching(/^yfloat/),
+      "12 more in blocks: show all",
+    ]);
+    await page.click(".pd-buffers-more");
+    expect(rows()).toHaveLength(app.model.buffers.count);
+    expect(rows().at(-1)?.textContent).toMatch(/^w \(1, 2\)/);
+    expect(root.querySelector(".pd-buffers-more")).toBeNull();
+    expect(root.querySelector<HTMLInputElement>(".pd-check input")?.checked).toBe(true);
   });
 
   test("the legend of the grid shows the marks of the cells", async () => {

@@ -1,7 +1,7 @@
 /** The buffers: name, type, place, size, and when each lives. */
 
 import { useComputed } from "@preact/signals";
-import { bytesText } from "../../model/text";
+import { bytesText, grouped } from "../../model/text";
 import { usePart } from "../../ui/follow";
 import type { App } from "../../ui/store";
 import { VirtualList } from "../../ui/virtual";
@@ -22,8 +22,9 @@ export function BufferList({ view }: { view: MemoryView }) {
   // The values of a buffer come first.
   const app = usePart(view.app);
   const rows = useComputed(() => view.listed(app.launch.value, app.block.value));
+  const more = useComputed(() => view.unlisted(app.launch.value, app.block.value)).value;
   const selected = rows.value.indexOf(app.buffer.value);
-  const { every } = view.settings.value;
+  const every = view.settings.value.every || app.block.value < 0;
   const range = useComputed(() => rangeOf(app, view.settings.value.every)).value;
   const cursor = app.cursor.value;
   const at = (Math.round((part(range, cursor) * LIFE_STEPS) / 100) * 100) / LIFE_STEPS;
@@ -42,7 +43,7 @@ export function BufferList({ view }: { view: MemoryView }) {
   };
   return (
     <VirtualList
-      count={rows.value.length}
+      count={rows.value.length + (more ? 1 : 0)}
       rowHeight={ROW}
       role="listbox"
       class="pd-buffers"
@@ -50,18 +51,37 @@ export function BufferList({ view }: { view: MemoryView }) {
       reveal={selected}
       revealKey={app.buffer.value}
       onKeyDown={key}
-      render={(i) => (
-        <Row
-          view={view}
-          buffer={rows.value[i]}
-          selected={i === selected}
-          state={lives(app, rows.value[i], cursor)}
-          every={every}
-          range={range}
-          at={at}
-        />
-      )}
+      render={(i) =>
+        i < rows.value.length ? (
+          <Row
+            view={view}
+            buffer={rows.value[i]}
+            selected={i === selected}
+            state={lives(app, rows.value[i], cursor)}
+            every={every}
+            range={range}
+            at={at}
+          />
+        ) : (
+          <More view={view} count={more} />
+        )
+      }
     />
+  );
+}
+
+/** The last row of the list of no block: a long launch has very many buffers in its blocks. */
+function More({ view, count }: { view: MemoryView; count: number }) {
+  return (
+    <div
+      class="pd-buffer pd-buffers-more"
+      role="option"
+      aria-selected={false}
+      title="List them all, as “all blocks” does"
+      onClick={() => view.set({ every: true })}
+    >
+      {`${grouped(count)} more in blocks: show all`}
+    </div>
   );
 }
 

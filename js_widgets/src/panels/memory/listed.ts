@@ -4,11 +4,12 @@ import { Groups } from "../../model/groups";
 import type { Model } from "../../model/trace";
 
 interface Index {
+  readonly ofLaunch: Groups;
   readonly ofThread: Groups;
   /** Buffers of each block number, of any launch. */
   readonly ofBlock: Groups;
-  /** Buffers of no block. */
-  readonly shared: Int32Array;
+  /** Buffers of no block, by launch. */
+  readonly shared: Groups;
 }
 
 const indices = new WeakMap<Model, Index>();
@@ -16,31 +17,37 @@ const indices = new WeakMap<Model, Index>();
 function indexOf(model: Model): Index {
   let found = indices.get(model);
   if (!found) {
-    const { count, block, thread } = model.buffers;
+    const { count, block, thread, launch } = model.buffers;
+    const { length } = model.launches;
     const blocks = model.launches.reduce((most, one) => Math.max(most, one.blocks), 0);
     found = {
+      ofLaunch: Groups.by(count, length, (b) => launch[b]),
       ofThread: Groups.by(count, model.threads.count, (b) => thread[b]),
       ofBlock: Groups.by(count, blocks, (b) => block[b]),
-      shared: Groups.by(count, 1, (b) => (block[b] < 0 ? 0 : -1)).of(0),
+      shared: Groups.by(count, length, (b) => (block[b] < 0 ? launch[b] : -1)),
     };
     indices.set(model, found);
   }
   return found;
 }
 
-/** Buffers of a launch: those of one block and those of none, or all where the block is negative. */
+/** All buffers of a launch; a view, not to be written. */
+export function allOf(model: Model, launch: number): Int32Array {
+  return indexOf(model).ofLaunch.of(launch);
+}
+
+/** Buffers of a launch: those of no block, and those of one where it is not negative. */
 export function listed(model: Model, launch: number, block: number): Int32Array {
-  const { buffers } = model;
-  const own = (b: number) => buffers.launch[b] === launch;
-  if (block < 0) return Int32Array.from({ length: buffers.count }, (_, b) => b).filter(own);
   const { ofThread, ofBlock, shared } = indexOf(model);
+  const own = (b: number) => model.buffers.launch[b] === launch;
+  if (block < 0) return shared.of(launch);
   const row = model.blockRow(launch, block);
   const first = row < 0 ? -1 : model.blocks.first[row];
   const stayed = first < 0 ? [] : ofThread.of(model.events.thread[first]).filter(isKept);
   function isKept(b: number): boolean {
-    return staysUntil(model, b, first);
+    return own(b) && staysUntil(model, b, first);
   }
-  const found = new Set([...shared, ...ofBlock.of(block), ...stayed].filter(own));
+  const found = new Set([...shared.of(launch), ...ofBlock.of(block).filter(own), ...stayed]);
   return Int32Array.from(found).sort();
 }
 

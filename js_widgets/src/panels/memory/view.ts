@@ -15,7 +15,7 @@ import { Differences, rangeOverTime, surveyOfConstant, type Tally } from "./cont
 import { layoutOf } from "./declared";
 import { type Survey, survey } from "./heat";
 import { Pixels } from "./heatpaint";
-import { listed } from "./listed";
+import { allOf, listed } from "./listed";
 import type { Physical } from "./physical";
 import { FITTED, type View } from "./plot";
 import { askKernel, counted, countText, type SheetData, wholeSheet } from "./sheet";
@@ -50,6 +50,8 @@ const START: Settings = {
 
 const HUGE = 1 << 24;
 const MOST_FETCHED = 1 << 22;
+/** As many buffers as a panel has room for. */
+const FEW = 12;
 /** Elements of arguments that are looked at before they are asked for. */
 const MOST_AHEAD = 1 << 22;
 
@@ -141,13 +143,21 @@ export class MemoryView {
 
   private readonly lists = new Recent<Int32Array>(8);
 
-  /** Buffers that are listed: of a launch, and of a block of it unless all are wanted. */
+  /** Buffers that are listed: those of a block, or of none; all of a launch if wanted, or few. */
   listed(launch: number, block: number): Int32Array {
     const { model } = this.app;
-    const { buffers } = model;
-    const wanted = this.settings.value.every ? -1 : block;
-    const key = `${this.app.run.value} ${buffers.count} ${launch} ${wanted}`;
-    return this.lists.of(key, () => listed(model, launch, wanted));
+    const isFew = block < 0 && allOf(model, launch).length <= FEW;
+    const wanted = this.settings.value.every || isFew ? "all" : block;
+    const key = `${this.app.run.value} ${model.buffers.count} ${launch} ${wanted}`;
+    return this.lists.of(key, () =>
+      wanted === "all" ? allOf(model, launch) : listed(model, launch, wanted),
+    );
+  }
+
+  /** How many more there are in blocks, where the list is of no block. */
+  unlisted(launch: number, block: number): number {
+    if (block >= 0) return 0;
+    return allOf(this.app.model, launch).length - this.listed(launch, block).length;
   }
 
   /** Contents that a kernel was asked for: nothing is missing in them. */
