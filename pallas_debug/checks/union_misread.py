@@ -3,8 +3,8 @@
 ## What it does
 
 Follows the bytes of each `plgpu.RefUnion`: which member they were written through last.
-Reports reads of them through a member with another dtype, shape or place. Members that
-lie exactly alike are not told apart.
+Reports reads of them through a member of another argument of the union, also one that
+looks the same.
 
 ## Why is this bad?
 
@@ -69,11 +69,11 @@ def union_misread(trace: Trace) -> Iterator[Finding]:
             yield accesses.finding_at(
                 trace,
                 events,
-                f"reads `{name}` as {_words(mine)}, but the bytes were written as "
-                f"{_words(its)}{accesses.times(trace, events)}",
+                f"reads `{name}` as {_words(mine, name)}, but the bytes were written as "
+                f"{_words(its, name)}{accesses.times(trace, events)}",
                 hint="read a member before another one of the union is written over it",
                 other=write.loc,
-                details={"read": _words(mine), "written": _words(its)},
+                details={"read": _words(mine, name), "written": _words(its, name)},
             )
 
 
@@ -135,7 +135,8 @@ def _misread(trace: Trace, events: np.ndarray, of: np.ndarray) -> dict[int, int]
     return wrong
 
 
-def _words(member: ir.Alias) -> str:
-    """`float32[64, 128]`, and from which byte on."""
+def _words(member: ir.Alias, union: str) -> str:
+    """`float32[64, 128]`, from which byte on, and what unpacks it: `union[1]`."""
     place = f" from byte {member.offset} on" if member.offset else ""
-    return f"{member.dtype}{list(member.shape)}{place}"
+    part = f" (`{union}[{member.group}]`)" if member.group >= 0 else ""
+    return f"{member.dtype}{list(member.shape)}{place}{part}"

@@ -105,11 +105,15 @@ class Bitcast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alias:
-    """A member of a `RefUnion`: bytes from `offset` on, as `dtype[shape]`."""
+    """A member of a `RefUnion`: bytes from `offset` on, as `dtype[shape]`.
+
+    `group` is the union's argument that it belongs to, -1 where nobody knows.
+    """
 
     dtype: str
     shape: tuple[int, ...]
     offset: int
+    group: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

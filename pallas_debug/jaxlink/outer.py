@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from pallas_debug import errors, ir
-from pallas_debug.jaxlink import locations, privates, shards, versions
+from pallas_debug.jaxlink import locations, owned, privates, shards, versions
 
 LAUNCHES = frozenset({"pallas_call", "mpmd_map", "core_map"})
 
@@ -80,7 +80,8 @@ def evaluate(jaxpr: Any, args: Sequence[Any], launch: Launch) -> list[Any]:
 
 
 def _evaluate(jaxpr: Any, args: Sequence[Any], around: Surroundings) -> list[Any]:
-    jaxpr, consts = versions.open_jaxpr(_without_refs(jaxpr))
+    jaxpr = _without_refs(jaxpr)
+    consts, (jaxpr, _) = _constants(jaxpr), versions.open_jaxpr(jaxpr)
     lanes = around.lanes
     env: dict[Any, Any] = dict(zip(jaxpr.invars, args, strict=True))
     env |= {var: lanes.lift(c) for var, c in zip(jaxpr.constvars, consts, strict=True)}
@@ -104,6 +105,20 @@ def _evaluate(jaxpr: Any, args: Sequence[Any], around: Surroundings) -> list[Any
         env.update(zip(eqn.outvars, outs, strict=True))
         privates.core.clean_up_dead_vars(eqn, env, last_used)
     return [read(atom) for atom in jaxpr.outvars]
+
+
+@privates.weakref_lru_cache
+def _constants(jaxpr: Any) -> list[Any]:
+    """Arrays that a traced function closes over, as they are when it first runs.
+
+    So `jit` keeps them, whatever becomes of the user's own; and so does the trace.
+    """
+    _, consts = versions.open_jaxpr(jaxpr)
+    arrays = [getattr(const, "val", const) for const in consts]
+    return [
+        owned.given(array) if isinstance(array, np.ndarray) else const
+        for array, const in zip(arrays, consts, strict=True)
+    ]
 
 
 def _opened(eqn: Any, operands: list[Any], around: Surroundings) -> list[Any]:

@@ -88,6 +88,7 @@ def _alias(transform: Any, aval: Any, following: Sequence[Any]) -> ir.Alias:
         dtype=np.dtype(transform.dtype).name,
         shape=tuple(int(d) for d in inner.shape),
         offset=int(transform.offset) * (TMEM_COLUMN_BYTES if in_tmem else 1),
+        group=int(transform.alias_group_idx),
     )
 
 

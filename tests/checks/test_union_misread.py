@@ -72,8 +72,37 @@ def test_copy_over_a_member_is_told():
     assert "copy_gmem_to_smem" in one.other.text
 
 
+def alike(*, reads_first):
+    """Two members that look the same and lie at the same place."""
+
+    def body(x, o, union):
+        one, other = union
+        one[...] = x[...]
+        if reads_first:
+            o[...] = one[...]
+        other[...] = x[...] + 1
+        if not reads_first:
+            o[...] = one[...]
+        o[...] = other[...]
+
+    like = jax.ShapeDtypeStruct((64,), F32)
+    union = plgpu.RefUnion(WHOLE, WHOLE)
+    return plgpu.kernel(body, out_type=like, scratch_types=[union])
+
+
+def test_member_that_looks_like_the_written_one_is_told(tmp_path):
+    trace = pldb.trace(alike(reads_first=False), X)
+    trace.save(tmp_path / "made.pldb")
+    for one in (trace, pldb.load(tmp_path / "made.pldb")):
+        found = only(pldb.check(one, select="PD1"), "PD109")
+        assert "as float32[64] (`union[0]`), but" in found.message
+        assert "written as float32[64] (`union[1]`)" in found.message
+
+
 @pytest.mark.parametrize(
-    "kernel", [overwritten(reads_first=True), copied(waits=True)], ids=["set", "copy"]
+    "kernel",
+    [overwritten(reads_first=True), copied(waits=True), alike(reads_first=True)],
+    ids=["set", "copy", "alike"],
 )
 def test_member_that_was_read_before_is_not(kernel):
     assert not pldb.check(kernel, X, select="PD1").findings

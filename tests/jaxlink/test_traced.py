@@ -161,3 +161,25 @@ def test_results_of_a_jitted_function_are_arrays():
     for one, other in zip(got, expected, strict=True):
         assert isinstance(one, jax.Array)
         assert (one.dtype, one.weak_type) == (other.dtype, other.weak_type)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_array_that_a_jitted_function_closes_over_stays_as_it_was(inside):
+    x, factor = launches.array(), np.full((4, 8), 3, np.float32)
+    jitted = jax.jit(lambda x: launches.generic(x * factor))
+    fn = (lambda x: jitted(x)) if inside else jitted
+    expected = launches.plain(x * 3)
+    first = pldb.trace(fn, x)
+    factor[...] = 7
+    launches.assert_equal(pldb.trace(fn, x).outputs, expected)
+    launches.assert_equal(first.outputs, expected)
+
+
+def test_an_array_that_a_function_closes_over_is_what_it_is_now():
+    factor = np.full((4, 8), 3, np.float32)
+    first = pldb.trace(lambda: launches.generic(factor))
+    kept = [value.copy() for value in first.payloads]
+    factor[...] = 7
+    again = pldb.trace(lambda: launches.generic(factor))
+    launches.assert_equal(again.outputs, launches.plain(jnp.asarray(factor)))
+    assert all(map(np.array_equal, kept, first.payloads))

@@ -213,11 +213,12 @@ def replays_alike(launch, options):
             assert dumps(close(again.writer)) == dumps(close(plain.writer))
             for one, other in zip(again.results(), plain.results(), strict=True):
                 assert one.tobytes() == other.tobytes()
-        twice, plainly = Writer(), Writer()
-        for _ in range(2):  # paths are known, and numbers are others than they were
-            run(launch, plainly, Options(**options), program=program, replay=False)
-            run(launch, twice, Options(**options), program=program)
-        same(twice, plainly)
+        if values == "writes":
+            twice, plainly = Writer(), Writer()
+            for _ in range(2):  # paths are known, and numbers are others than they were
+                run(launch, plainly, Options(**options), program=program, replay=False)
+                run(launch, twice, Options(**options), program=program)
+            same(twice, plainly)
         for one in (
             with_other_values(launch),
             launch,
