@@ -21,6 +21,8 @@ class Case:
       inputs: NumPy arrays.
       expected: What NumPy computes from them.
       rtol, atol: How far a result may be off: the order of a sum is the executor's.
+      alone: The same work in NumPy with nothing recorded: inputs and results cross to
+        JAX's side, and each value that the kernel makes has a place of its own.
     """
 
     run: Callable[..., Any]
@@ -28,6 +30,7 @@ class Case:
     expected: np.ndarray
     rtol: float = 1e-5
     atol: float = 1e-6
+    alone: Callable[..., Any] | None = None
 
     def is_right(self, result: Any) -> bool:
         """Whether a result is the one that NumPy computes."""
@@ -42,6 +45,29 @@ class Case:
                 atol=self.atol,
             )
         )
+
+
+def scaled(x: np.ndarray, factor: float, offset: float) -> np.ndarray:
+    """`factor x + offset` in NumPy: inputs are kept, and so is what was stored."""
+    kept = x.copy()
+    value = kept * np.float32(factor)
+    value += np.float32(offset)
+    return value.copy()
+
+
+def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """`x @ y` in NumPy, tile by tile; each partial sum is kept."""
+    x, y, kept = x.copy(), y.copy(), list[np.ndarray]()
+    out = np.empty((len(x), y.shape[1]), np.float32)
+    for i in range(0, len(x), TILE):
+        for j in range(0, y.shape[1], TILE):
+            total = np.zeros((TILE, TILE), np.float32)
+            for k in range(0, len(y), TILE):
+                kept.append(total)
+                part = x[i : i + TILE, k : k + TILE] @ y[k : k + TILE, j : j + TILE]
+                total = total + part
+            out[i : i + TILE, j : j + TILE] = total
+    return out
 
 
 def numbers(*shape: int, dtype: Any = np.float32, seed: int = 0) -> np.ndarray:

@@ -53,6 +53,18 @@ def jax_mode(case: Any) -> Callable[[], tuple[Any, None]]:
     return lambda: (jax.block_until_ready(case.run(*case.inputs)), None)
 
 
+def numpy_alone(case: Any) -> Callable[[], tuple[Any, None]]:
+    """A call of what the kernel computes, in NumPy and with nothing recorded."""
+    import jax
+
+    if case.alone is None:
+        raise Refused("–", "there is no such function for this kernel")
+    return lambda: (
+        jax.block_until_ready(jax.device_put(case.alone(*case.inputs))),
+        None,
+    )
+
+
 def timed(call: Callable[[], Any], case: Any) -> tuple[float, float, int | None]:
     """Wall and CPU seconds of a call, checked against NumPy afterwards."""
     gc.collect()
@@ -107,8 +119,12 @@ def main() -> None:
     try:
         interpret = engines.interpret_argument(engine)
         case = kernels.build(arguments.kernel, arguments.blocks, interpret)
-        options = engines.OURS.get(engine)
-        call = jax_mode(case) if options is None else ours(case, options)
+        if engine == "numpy":
+            call = numpy_alone(case)
+        elif engine in engines.OURS:
+            call = ours(case, engines.OURS[engine])
+        else:
+            call = jax_mode(case)
         measure(case, call, arguments)
     except Refused as refusal:
         report(refused=refusal.word, message=engines.message(refusal))

@@ -26,6 +26,7 @@ ENGINES = {  # and their columns
     "tpu": "TPU mode",
     "tpu-races": "TPU, races",
     "interpret": "interpret=True",
+    "numpy": "NumPy, no record",
 }
 
 OURS = {
@@ -44,8 +45,8 @@ WORDS = {
 
 
 def interpret_argument(engine: str) -> Any:
-    """What `interpret=` is for one of JAX's own modes; False for ours."""
-    if engine in OURS:
+    """What `interpret=` is for one of JAX's own modes; False for ours and NumPy."""
+    if engine in (*OURS, "numpy"):
         return False
     if engine == "interpret":
         return True

@@ -4,12 +4,13 @@ A case is built for a number of blocks and an `interpret` argument and comes wit
 inputs and what NumPy says the result is. Importing this module imports JAX.
 """
 
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from case import K_STEPS, TILE, Case, like, matmul_grid, numbers, rows
+from case import K_STEPS, TILE, Case, like, matmul_grid, numbers, product, rows, scaled
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
@@ -36,7 +37,8 @@ def elementwise(blocks: int, interpret: Any) -> Case:
         interpret=interpret,
     )
     expected = x * np.float32(3.1) + np.float32(1.7)
-    return Case(jax.jit(launch), (x,), expected, atol=1e-5)
+    alone = partial(scaled, factor=3.1, offset=1.7)
+    return Case(jax.jit(launch), (x,), expected, atol=1e-5, alone=alone)
 
 
 def matmul(blocks: int, interpret: Any) -> Case:
@@ -66,7 +68,8 @@ def matmul(blocks: int, interpret: Any) -> Case:
         out_specs=pl.BlockSpec((TILE, TILE), lambda i, j, k: (i, j)),
         interpret=interpret,
     )
-    return Case(jax.jit(launch), (x, y), expected, rtol=1e-4, atol=1e-3)
+    run = jax.jit(launch)
+    return Case(run, (x, y), expected, rtol=1e-4, atol=1e-3, alone=product)
 
 
 def copies(blocks: int, interpret: Any) -> Case:
@@ -127,7 +130,8 @@ def dma(blocks: int, interpret: Any) -> Case:
         interpret=interpret,
     )
     expected = x * np.float32(2) + np.float32(1)
-    return Case(jax.jit(launch), (x,), expected, atol=1e-5)
+    alone = partial(scaled, factor=2, offset=1)
+    return Case(jax.jit(launch), (x,), expected, atol=1e-5, alone=alone)
 
 
 BUILDERS = {
