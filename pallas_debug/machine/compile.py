@@ -24,7 +24,7 @@ from pallas_debug.ir.flow import (
 )
 from pallas_debug.machine.options import Options
 from pallas_debug.machine.places import Plan
-from pallas_debug.machine.replaying.encore import Encore
+from pallas_debug.machine.replaying.encore import Kept
 from pallas_debug.machine.replaying.path import Path
 from pallas_debug.machine.replaying.template import Template
 from pallas_debug.machine.rules import RULES
@@ -71,7 +71,7 @@ class Program:
     coarse: bool = False
     paths: dict[Any, Path | None] = field(default_factory=dict)
     ways: list[tuple[Options, Template, Path]] = field(default_factory=list)
-    encores: list[Encore] = field(default_factory=list)
+    encores: Kept = field(default_factory=Kept)
     _writer: list[Any] = field(default_factory=list)
 
     def bind(self, writer: Any) -> None:
@@ -83,12 +83,15 @@ class Program:
                 if plan.cache:
                     plan.cache.clear()
 
+    def unbind(self) -> None:
+        """Forgets the writer's numbers: it was cut."""
+        self._writer.clear()
+
     def distrust(self) -> None:
         """Forgets what was learned of blocks, and never replays one again."""
         self.ways.clear()
-        self.encores.clear()
+        self.encores.batches.clear()
         self.paths.update(dict.fromkeys(self.paths))
-        self._writer.clear()
 
 
 def compile_kernel(
@@ -112,7 +115,7 @@ def with_steps(program: Program) -> Program:
         lines={**program.lines, **single.lines},
         plans=program.plans + single.plans,
         ways=[],
-        encores=[],
+        encores=Kept(),
         _writer=[],
     )
 

@@ -23,7 +23,7 @@ from pallas_debug.machine import ends, schedules, start
 from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import END, WAIT, Program, compile_kernel
 from pallas_debug.machine.options import Options
-from pallas_debug.machine.replaying.replay import Failed, Replay
+from pallas_debug.machine.replaying.replay import Failed, Replay, Stale
 from pallas_debug.machine.step import Step
 from pallas_debug.machine.watch import Interrupt, Watch
 from pallas_debug.trace.schema import ROW_BYTES, Outcome
@@ -80,17 +80,21 @@ def run(
       UnsupportedOp: Never; an unknown op ends the launch with outcome `unsupported`.
     """
     mark = writer.mark()
-    this = begin(launch, writer, options, program=program, policy=policy)
-    if replay and this.policy is schedules.round_robin and not this.preempt:
-        this.replay = Replay.of(this.m, this.program)
-    try:
-        advance(this)
-    except Failed:
+    while True:
+        this = begin(launch, writer, options, program=program, policy=policy)
+        program = this.program
+        if replay and this.policy is schedules.round_robin and not this.preempt:
+            this.replay = Replay.of(this.m, program)
+        try:
+            advance(this)
+            return this
+        except Stale as stale:
+            program.encores.refuse(stale.encore)
+        except Failed:
+            program.distrust()
+            replay = False
         writer.cut(mark)
-        this.program.distrust()
-        this = begin(launch, writer, options, program=this.program, policy=policy)
-        advance(this)
-    return this
+        program.unbind()
 
 
 def begin(

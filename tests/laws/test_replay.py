@@ -75,7 +75,7 @@ def test_replay_of_a_benchmark_is_the_same(name, monkeypatch):
     (launch,) = launches(case.run, *case.inputs)
     run = replays_alike(launch, {})
     assert run.replay.ways
-    assert run.program.encores
+    assert run.program.encores.batches
     assert case.is_right(run.results()[0])
 
 

@@ -1,5 +1,7 @@
 """Law 11 for a launch that is recorded again: known rows, new values, never a wrong one."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -76,6 +78,56 @@ def masked():
     return launch(kernel, X)
 
 
+SMALL = (X[:, :16] ** 2 + 1).astype(np.float32)  # such values stay where they are
+
+
+def chosen_by_value():
+    """Which of two recorded values a third one is follows from values."""
+
+    def kernel(x, o, p, q):
+        i = pl.program_id(0)
+        value = x[rows(i)]
+        one, two = value + 1.0, value * 2.0
+        o[rows(i)] = jax.lax.select_n(jnp.sum(value) > 0, one, two)
+        p[rows(i)] = one
+        q[rows(i)] = two
+
+    return launch(kernel, SMALL, like=SMALL, outputs=3)
+
+
+def perhaps_the_same():
+    """A value is stored twice, or another one beside it."""
+
+    def kernel(x, o, p):
+        i = pl.program_id(0)
+        value = x[rows(i)]
+        o[rows(i)] = jnp.where(jnp.max(value) > 0, value, 0.0)
+        p[rows(i)] = value
+
+    return launch(kernel, SMALL, like=SMALL, outputs=2)
+
+
+def shared_from_before():
+    """Constants of all blocks have numbers in an order that the first ones choose."""
+
+    def kernel(x, o, p):
+        i = pl.program_id(0)
+        one, two = (jax.lax.broadcasted_iota(jnp.float32, (8, 16), d) for d in (0, 1))
+
+        @pl.when(i < 2)
+        def _():
+            up = x[0, 0] > 0
+            o[rows(i)] = jax.lax.cond(up, lambda: one, lambda: two)
+            p[rows(i)] = jax.lax.cond(up, lambda: two, lambda: one)
+
+        @pl.when(i >= 2)
+        def _():
+            o[rows(i)] = one
+            p[rows(i)] = two
+
+    return launch(kernel, SMALL, like=SMALL, outputs=2)
+
+
 @pytest.fixture
 def performed(monkeypatch):
     """How many batches were repeated."""
@@ -125,6 +177,31 @@ def test_what_follows_from_values_is_found_again(make, performed):
 
 
 @pytest.mark.parametrize(
+    "make", [chosen_by_value, perhaps_the_same, shared_from_before]
+)
+def test_values_that_are_others_have_their_own_numbers(make, performed):
+    one = source(make)
+    (x,) = one.arguments
+    half = np.where(np.arange(len(x))[:, None] < len(x) // 2, x, -x)
+    program = compile_kernel(one.kernel, coarse=True)
+    for given in (x, x, x, half, -x, x, -half):
+        alike(replace(one, arguments=(given,)), program)
+    assert performed
+    assert program.ways
+
+
+def test_arrays_are_not_kept_with_a_batch(performed):
+    def kernel(o):
+        o[...] = jnp.full(o.shape, pl.program_id(0), jnp.float32)
+
+    one = source(lambda: launch(kernel, like=SMALL))
+    program = compile_kernel(one.kernel, coarse=True)
+    for _ in range(3):
+        alike(one, program)
+    assert not program.encores.batches
+
+
+@pytest.mark.parametrize(
     "options",
     [
         {"max_events": 150},
@@ -142,6 +219,8 @@ def test_a_batch_is_of_one_set_of_options(options, performed):
         alike(one, program, options)
         alike(with_other_values(one), program, options)
     assert performed
+    assert program.encores.batches
+    assert program.ways
 
 
 def test_only_the_same_place_is_one():
@@ -161,25 +240,25 @@ def test_a_failure_is_recorded_without_replay(performed, monkeypatch):
     program = compile_kernel(one.kernel, coarse=True)
     for _ in range(2):
         alike(one, program)
-    assert program.encores
+    assert program.encores.batches
 
     def raising(*_):
         raise MemoryError
 
-    for path in {part[0] for kept in program.encores for part in kept.parts}:
+    for path in {part[0] for kept in program.encores.batches for part in kept.parts}:
         its = path.function
         object.__setattr__(
             path, "function", lambda *a, its=its: (*its(*a)[:2], raising, raising)
         )
     alike(one, program)
     assert performed
-    assert not program.encores
+    assert not program.encores.batches
 
 
 def test_what_is_kept_is_bounded(monkeypatch):
-    monkeypatch.setattr(encore, "MOST_BYTES", 20_000)
+    monkeypatch.setattr(encore, "MOST_BYTES", 60_000)
     one = source(doubled)
     program = compile_kernel(one.kernel, coarse=True)
     for n in range(6):
         alike(one, program, {"max_events": 200 + n})
-        assert sum(len(kept.rows) for kept in program.encores) <= 20_000
+        assert sum(kept.size for kept in program.encores.batches) <= 60_000

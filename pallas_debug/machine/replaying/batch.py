@@ -12,7 +12,14 @@ import numpy as np
 
 from pallas_debug.machine import start
 from pallas_debug.machine import state as states
-from pallas_debug.machine.replaying.encore import Encore, Encores, Failed, Part, Place
+from pallas_debug.machine.replaying.encore import (
+    Encore,
+    Encores,
+    Failed,
+    Kept,
+    Part,
+    Place,
+)
 from pallas_debug.machine.replaying.path import Functions, Path
 from pallas_debug.machine.replaying.points import Point, points
 from pallas_debug.machine.replaying.quiet import Quiet
@@ -53,9 +60,9 @@ class Batches:
       registers: What the entry thread has at the beginning of the batch.
     """
 
-    def __init__(self, m: Step, encores: list[Encore], entry: int) -> None:
+    def __init__(self, m: Step, kept: Kept, entry: int) -> None:
         self.m = m
-        self.encores = Encores(m, encores)
+        self.encores = Encores(m, kept)
         self.parts: list[tuple[Path, bool, int]] = []
         self.registers: list[Any] = []
         self.entry = entry
@@ -142,7 +149,8 @@ class Batches:
         for path, together, blocks in self.parts:
             parts.append((path, together, cues[count : count + blocks]))
             count += blocks
-        if place is not None and last is not None and count == len(cues):
+        whole = last is not None and count == len(cues) and not self.m.full
+        if place is not None and last is not None and whole:
             self.encores.keep(place, self.registers, parts, last, going)
         self.parts.clear()
         cues.clear()

@@ -11,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from pallas_debug.machine.memory import BOX
 from pallas_debug.machine.replaying.path import Functions, Path
 from pallas_debug.machine.replaying.points import Point
 from pallas_debug.machine.step import Step
@@ -18,7 +21,8 @@ from pallas_debug.trace.schema import ROW_BYTES, BufferRow, ThreadRow
 from pallas_debug.trace.writer import TABLES
 
 MOST_BEFORE = 1 << 16  # bytes of rows, and regions, that are compared
-MOST_BYTES = 16 << 20  # of rows that a program keeps
+MOST_BYTES = 32 << 20  # that a program keeps, by estimate
+A_CUE = 48  # bytes of one, and of each thing in it
 
 # A path, whether its blocks are done together, and what each of them needs to know.
 Part = tuple[Path, bool, Sequence[tuple[Any, ...]]]
@@ -26,6 +30,41 @@ Part = tuple[Path, bool, Sequence[tuple[Any, ...]]]
 
 class Failed(Exception):
     """A block was not as expected: what was written is worth nothing."""
+
+
+class Stale(Failed):
+    """Values have other numbers than they had: one is another one this time."""
+
+    def __init__(self, encore: Encore) -> None:
+        super().__init__()
+        self.encore = encore
+
+
+class Kept:
+    """The batches of a program's runs.
+
+    Attributes:
+      batches: Those that may be repeated.
+      unsteady: Paths of those that could not be.
+    """
+
+    def __init__(self) -> None:
+        self.batches: list[Encore] = []
+        self.unsteady: set[Path] = set()
+
+    def add(self, encore: Encore) -> bool:
+        """Keeps a batch; False if there is no room for it."""
+        if sum(one.size for one in (*self.batches, encore)) > MOST_BYTES:
+            if encore.place.after is not None:
+                return False
+            self.batches.clear()
+        self.batches.append(encore)
+        return True
+
+    def refuse(self, encore: Encore) -> None:
+        """Never repeats a batch of these paths again."""
+        self.batches.clear()
+        self.unsteady.update(path for path, _, _ in encore.parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -82,6 +121,12 @@ class Encore:
     last: Point
     going: bool
 
+    @property
+    def size(self) -> int:
+        """About how many bytes it holds."""
+        cues = sum(len(cues) * (len(cues[0]) + 1) for _, _, cues in self.parts)
+        return len(self.rows) * 2 + cues * A_CUE
+
     def perform(self, m: Step, functions: Mapping[Path, Functions]) -> None:
         """Does the same, with the values of this run."""
         writer = m.writer
@@ -100,9 +145,9 @@ class Encore:
             except Exception as error:
                 raise Failed from error
             if done != len(cues):
-                raise Failed
+                raise Stale(self)
         if len(writer.payloads) != self.payloads:
-            raise Failed
+            raise Stale(self)
 
 
 class Encores:
@@ -113,7 +158,7 @@ class Encores:
       last: The batch before.
     """
 
-    def __init__(self, m: Step, kept: list[Encore]) -> None:
+    def __init__(self, m: Step, kept: Kept) -> None:
         self.m = m
         self.kept = kept
         self.last: Encore | None = None
@@ -124,10 +169,13 @@ class Encores:
         self._ended = (len(m.writer.log), 0)
 
     def place(self) -> Place | None:
-        """Where the launch is; None if that is too much to compare."""
+        """Where the launch is; None if that is too much to compare, or says too little."""
         writer, state = self.m.writer, self.m.state
-        rows, regions = self._ended
-        if max(len(writer.log) - rows, len(writer.regions) - regions) > MOST_BEFORE:
+        rows, first = self._ended
+        regions = writer.regions[first:]
+        if max(len(writer.log) - rows, len(regions)) > MOST_BEFORE:
+            return None
+        if any(kind != BOX for kind, *_ in regions):  # a mask is no more than a number
             return None
         begun = self.m.point, state.step, state.next_cluster, state.dequeued
         return Place(
@@ -135,7 +183,7 @@ class Encores:
             after=self.last,
             sizes=(*writer.mark(), *begun),
             rows=bytes(writer.log[rows:]),
-            regions=writer.regions[regions:],
+            regions=regions,
         )
 
     def find(
@@ -146,7 +194,7 @@ class Encores:
         room: int,
     ) -> Encore | None:
         """A batch of these paths that began in such a place."""
-        for encore in self.kept:
+        for encore in self.kept.batches:
             if (
                 place.is_like(encore.place)
                 and len(encore.rows) < room * ROW_BYTES
@@ -168,6 +216,12 @@ class Encores:
         given = {n for path, _, _ in parts for n in path.given}
         if not all(type(registers[n]) is int for n in given):
             return  # more than buffers
+        if any(path in self.kept.unsteady for path, _, _ in parts):
+            return
+        if any(
+            isinstance(held, np.ndarray) for _, _, cues in parts for held in cues[0]
+        ):
+            return  # too much to keep
         writer = self.m.writer
         sizes = dict(zip(TABLES, place.sizes, strict=False))
         encore = Encore(
@@ -186,12 +240,8 @@ class Encores:
             last=last,
             going=going,
         )
-        if sum(len(one.rows) for one in (*self.kept, encore)) > MOST_BYTES:
-            if place.after is not None:
-                return
-            self.kept.clear()
-        self.kept.append(encore)
-        self.ended(encore)
+        if self.kept.add(encore):
+            self.ended(encore)
 
     def ended(self, encore: Encore) -> None:
         """A batch that is kept has ended here."""

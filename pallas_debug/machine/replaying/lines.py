@@ -46,6 +46,7 @@ class Noted(str):
 class Paid(Book):
     """A line that numbers values."""
 
+    told: str
     values: str
 
     @classmethod
@@ -54,7 +55,7 @@ class Paid(Book):
         line = cls(
             f"{', '.join(names)} = {several if names[1:] else f'pay({values[0]})'}"
         )
-        line.values = "".join(f"{value}, " for value in values)
+        line.told, line.values = (f"({', '.join(x)}, )" for x in (names, values))
         return line
 
 
@@ -222,9 +223,10 @@ class Lines:
         inner = ["blocks = again = all_again = None", "def block(at, bid, first):"]
         inner += (f"    {line}" for line in body)
         if self.steady:
-            inner += ["def again(cues):", "    paid = []", f"    for {known} in cues:"]
+            inner += ["def again(cues):", "    paid, told = [], []"]
+            inner.append(f"    for {known} in cues:")
             inner += (f"        {line}" for line in [*again, "pass"])
-            inner += ["    pays(paid)", "    return len(cues)"]
+            inner.append("    return len(cues) if pays(paid) == told else -1")
         if self.wide.lines is not None:
             inner += self.wide.function(asked, self.data, shared, len(self.spawned))
             inner += self.wide.again(known, again) if self.steady else []
@@ -237,9 +239,10 @@ class Lines:
         lines = list[str]()
         for line in self.data:
             if isinstance(line, Paid):
-                lines.append(f"paid += ({line.values})")
+                lines += [f"paid += {line.values}", f"told += {line.told}"]
             elif isinstance(line, Noted):  # it numbers its own values
-                lines += ["pays(paid)", "paid.clear()", line]
+                lines.append("if pays(paid) != told: return -1")
+                lines += ["paid, told = [], []", line]
             elif not isinstance(line, Book):
                 lines.append(line)
         return lines

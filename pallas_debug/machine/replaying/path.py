@@ -54,7 +54,8 @@ Leg = tuple[int, int, int]
 Block = Callable[[tuple[Any, ...], int, int], bool]
 # Points and the number of the first one's first new thread; how many blocks were done.
 Blocks = Callable[[Sequence[Point], int], int]
-# What each of some blocks needs to know to do to values what it did in an earlier run.
+# What each of some blocks needs to know to do to values what it did in an earlier run,
+# its values' numbers among it; how many there are, -1 if a value has another number.
 Again = Callable[[Sequence[tuple[Any, ...]]], int]
 
 

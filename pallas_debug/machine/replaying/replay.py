@@ -19,6 +19,7 @@ from pallas_debug.machine import state as states
 from pallas_debug.machine.compile import Program
 from pallas_debug.machine.replaying.batch import Batches, Way
 from pallas_debug.machine.replaying.encore import Failed as Failed
+from pallas_debug.machine.replaying.encore import Stale as Stale
 from pallas_debug.machine.replaying.path import Leg, NotReplayable, Path, compile_path
 from pallas_debug.machine.replaying.rest import Rest, rest
 from pallas_debug.machine.replaying.template import Template, learned

@@ -243,7 +243,7 @@ class Wide:
         told = set(names_in(rest))
         needed = [name for name in self.rows if name in told]
         lines = [
-            "n, paid = len(cues), []",
+            "n, paid, told = len(cues), [], []",
             f"{known} = zip(*cues)",
             *self.lines,
             *self.ends,
@@ -251,8 +251,7 @@ class Wide:
             f"for ({known}), {''.join(f'{n}, ' for n in needed)}in zip(cues"
             f"{''.join(f', {n}' for n in needed)}):",
             *(f"    {line}" for line in [*rest, "pass"]),
-            "pays(paid)",
-            "return n",
+            "return n if pays(paid) == told else -1",
         ]
         return ["def all_again(cues):", *(f"    {line}" for line in lines)]
 
