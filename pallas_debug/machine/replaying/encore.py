@@ -2,7 +2,9 @@
 
 What steady paths note follows from coordinates alone. So where a launch has come to
 the same place in the same way as in another recording, the next blocks add the same
-rows to every table, and only what they do to values is done again.
+rows to every table, and only what they do to values is done again. Values are numbered
+by what they are: if one turns out to have another number, the batch is stale, and the
+launch is begun again without it.
 """
 
 from __future__ import annotations
