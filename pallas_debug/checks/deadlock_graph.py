@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from pallas_debug import ir
 from pallas_debug.checks import places
+from pallas_debug.checks.semaphores import element_of
 from pallas_debug.ir.flow import reachable
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 
 if TYPE_CHECKING:
-    from pallas_debug.checks.deadlock import Wait
+    from pallas_debug.checks.deadlock_sources import Wait
 
 SHOWN = 100
 Sources = Sequence[dict[str, Any]]
@@ -121,7 +122,7 @@ def _name(trace: Trace, wait: Wait) -> str:
     if wait.number < 0:
         return trace.threads[wait.element].name
     row = trace.buffer_rows[wait.number]
-    return row.name + (f"[{wait.element}]" if row.shape else "")
+    return row.name + element_of(row.shape, wait.element)
 
 
 def circle(found: dict[str, Any], thread: int) -> list[dict[str, Any]]:

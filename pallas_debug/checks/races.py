@@ -143,7 +143,8 @@ def _in_parallel(trace: Trace, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Pairs in grid points that differ along a dimension of parallel semantics.
 
     A core runs its grid points one after the other, but parallel ones may go to other
-    cores, which share the arrays, and whose windows are each their own.
+    cores, which share the arrays, and whose windows and scratch are each their own: in
+    scratch, a point must not find what another one left.
     """
     columns = trace.columns
     result = np.zeros(len(a), bool)
@@ -171,18 +172,19 @@ def _in_parallel(trace: Trace, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _is_shared(
     trace: Trace, kernel: ir.Kernel, a: np.ndarray, b: np.ndarray
 ) -> np.ndarray:
-    """Whether both touch an array of the launch, or by themselves the same window."""
+    """Whether both touch an array, by themselves the same window, or scratch in turn."""
     columns, rows = trace.columns, trace.buffer_rows
     roles = np.array([row.role for row in rows])
     moved = np.array(
         [*(instr.op.startswith("window.") for instr in kernel.tape), False]
     )
     result = np.ones(len(a), bool)
+    carried = (columns.kind[a] != Kind.READ) & (columns.kind[b] == Kind.READ)
     for side in (a, b):
         role = roles[columns.object[side]]
         instr = np.minimum(columns.instr[side], len(kernel.tape))
         result &= np.isin(role, ("input", "output")) | (
-            (role == "window") & ~moved[instr]
+            ((role == "window") & ~moved[instr]) | ((role == "scratch") & carried)
         )
     return result
 

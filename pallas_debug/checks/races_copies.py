@@ -6,13 +6,15 @@ the pieces of advice that look at what else the threads did.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pallas_debug.checks import accesses, places, stored
 from pallas_debug.checks.races_cells import Cells
 from pallas_debug.checks.uninitialized_read import unset_reads
 from pallas_debug.trace.events import Event
-from pallas_debug.trace.proxies import Standing, proxies
+from pallas_debug.trace.proxies import NEVER, Standing, proxies
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
@@ -224,3 +226,36 @@ def _overlaps(trace: Trace, events: np.ndarray, read: Event) -> np.ndarray:
     mine = cells[int(np.searchsorted(regions, own))]
     hit = np.array([np.isin(mine, other).any() for other in cells], bool)
     return (at >= 0) & hit[np.minimum(np.searchsorted(regions, at), len(hit) - 1)]
+
+
+def arrives_early(trace: Trace, agent: Event, done: int) -> Event | None:
+    """Where the thread of a product tells others to go on before that is `done`."""
+    columns = trace.columns
+    mine = columns.of_thread(program(trace, agent).number)
+    mine = mine[mine > int(proxies(trace).issue[agent.thread.number])]
+    if done != NEVER:
+        mine = mine[mine < done]
+    told = mine[np.isin(columns.kind[mine], (Kind.ARRIVE, Kind.SIGNAL))]
+    return trace.events[int(told[0])] if len(told) else None
+
+
+def issuer(agent: Event) -> str:
+    """Op of the instruction that started an agent."""
+    tape, number = agent.launch.kernel.tape, agent.thread.row.instr
+    return tape[number].op if 0 <= number < len(tape) else ""
+
+
+def signalled(trace: Trace, agent: Event) -> str:
+    """Name of the barrier that an agent arrives at, or empty."""
+    columns = trace.columns
+    events = columns.of_thread(agent.thread.number)
+    events = events[np.isin(columns.kind[events], (Kind.ARRIVE, Kind.LAND))]
+    return trace.buffer_rows[columns.object[events[0]]].name if len(events) else ""
+
+
+def program(trace: Trace, event: Event) -> Any:
+    """The thread of the program behind an event."""
+    thread = event.thread
+    while thread.is_agent and thread.parent >= 0:
+        thread = trace.threads[thread.parent]
+    return thread

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from pallas_debug.checks import races
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.races import Fault, Race
 from pallas_debug.checks.races_copies import (
+    arrives_early,
     given_back,
     is_too_early,
+    issuer,
     line,
     main_of,
     overtaken,
+    program,
     refilled,
     shared,
+    signalled,
     too_soon,
 )
 from pallas_debug.trace.events import Event
@@ -131,9 +133,12 @@ def _missing(trace: Trace, race: Race) -> tuple[str, str]:
 def _of_parallel(trace: Trace, race: Race, first: Event, second: Event) -> str:
     if not race.is_parallel:
         return ""
+    way = "give each of them memory of its own"
+    if first.buffer and first.buffer.row.role == "scratch":  # each core has its own
+        way = f"set `{first.buffer.name}` in each grid point that reads it"
     return (
         "the grid points differ along a dimension that `dimension_semantics` calls "
-        'parallel: call it "arbitrary", or give each of them memory of its own'
+        f'parallel: call it "arbitrary", or {way}'
     )
 
 
@@ -151,7 +156,7 @@ def _of_tensor_memory(trace: Trace, race: Race, first: Event, second: Event) -> 
 
 def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """What reaches for another device's memory after that one has used it."""
-    a, b = _program(trace, first), _program(trace, second)
+    a, b = program(trace, first), program(trace, second)
     late = not second.thread.is_agent or _is_issued_after(trace, first, second)
     if not (second.owner and late):
         return ""
@@ -182,14 +187,21 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
     if agent.thread.kind == "dma":
         return f"wait for the copy started at {started} before {n}"
     if unit is Engine.WGMMA:
+        if program(trace, agent).number != program(trace, other).number:
+            early = arrives_early(trace, agent, race.done)
+            return (
+                f"call `plgpu.wgmma_wait(0)` before {line(early, main)}"
+                if early
+                else ""
+            )
         return f"call `plgpu.wgmma_wait(0)` before {n}"
     if unit in (Engine.PRODUCT, Engine.TENSOR_COPY):
         done = "a barrier that it, or `tcgen05_commit_arrive`, arrives at"
         return f"before {n}, wait for {done} when it is over"
-    barrier = _signalled(trace, agent)
+    barrier = signalled(trace, agent)
     if barrier:
         return f"wait for barrier `{barrier}`, where the copy arrives, before {n}"
-    if "smem_to_gmem" in _issuer(agent):
+    if "smem_to_gmem" in issuer(agent):
         if agent.kind is Kind.READ:
             call = "`plgpu.wait_smem_to_gmem(0)` (`wait_read_only=True` is enough)"
         else:
@@ -200,7 +212,7 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
 
 def _are_blocks(trace: Trace, first: Event, second: Event) -> bool:
     """Whether two blocks of a GPU's grid meet, which no wait puts in order."""
-    a, b = _program(trace, first).row, _program(trace, second).row
+    a, b = program(trace, first).row, program(trace, second).row
     apart = a.block != b.block and min(a.block, b.block) >= 0
     clusters = a.cluster >= 0 and a.cluster == b.cluster
     same = first.launch.number == second.launch.number and a.device == b.device
@@ -213,26 +225,12 @@ def _is_issued_after(trace: Trace, first: Event, second: Event) -> bool:
     return issue > first.seq and trace.columns.thread[issue] != first.thread.number
 
 
-def _issuer(agent: Event) -> str:
-    """Op of the instruction that started an agent."""
-    tape, number = agent.launch.kernel.tape, agent.thread.row.instr
-    return tape[number].op if 0 <= number < len(tape) else ""
-
-
-def _signalled(trace: Trace, agent: Event) -> str:
-    """Name of the barrier that an agent arrives at, or empty."""
-    columns = trace.columns
-    events = columns.of_thread(agent.thread.number)
-    events = events[np.isin(columns.kind[events], (Kind.ARRIVE, Kind.LAND))]
-    return trace.buffer_rows[columns.object[events[0]]].name if len(events) else ""
-
-
 def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """Threads of the program."""
     main = main_of(first, second)
     if is_too_early(trace, first, second) or too_soon(trace, first, second) >= 0:
         first, second = second, first  # it was meant to come second
-    a, b = _program(trace, first), _program(trace, second)
+    a, b = program(trace, first), program(trace, second)
     m, n = line(first, main), line(second, main)
     if cannot_wait(trace, first, second):
         return (
@@ -267,20 +265,12 @@ def are_alike(first: Event, second: Event) -> bool:
 
 def cannot_wait(trace: Trace, first: Event, second: Event) -> bool:
     """Whether they are in blocks of a grid that share nothing to wait for."""
-    a, b = _program(trace, first).row, _program(trace, second).row
+    a, b = program(trace, first).row, program(trace, second).row
     if first.launch.backend == "tpu" or a.device != b.device:
         return False
     if first.launch.backend != "mosaic_gpu":
         return True
     return a.block != b.block and (a.cluster < 0 or a.cluster != b.cluster)
-
-
-def _program(trace: Trace, event: Event) -> Any:
-    """The thread of the program behind an event."""
-    thread = event.thread
-    while thread.is_agent and thread.parent >= 0:
-        thread = trace.threads[thread.parent]
-    return thread
 
 
 Advice = Callable[[Trace, Race, Event, Event], str]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -80,9 +81,13 @@ def _name(trace: Trace, signal: int) -> str:
     event = trace.events[signal]
     row = event.buffer.row if event.buffer else None
     element = event.region.start[0] if event.region and event.region.start else 0
-    if row is None:
-        return "?"
-    return f"`{row.name}`" + (f"[{element}]" if row.shape else "")
+    return "?" if row is None else f"`{row.name}`{element_of(row.shape, element)}"
+
+
+def element_of(shape: Sequence[int], number: int) -> str:
+    """A barrier or semaphore of an array, by its number, as users index it."""
+    at = np.unravel_index(number, shape) if shape and 0 <= number < prod(shape) else ()
+    return f"[{', '.join(map(str, at))}]" if at else ""
 
 
 def unawaited(trace: Trace) -> np.ndarray:

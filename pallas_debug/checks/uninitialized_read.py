@@ -102,6 +102,8 @@ def advice(trace: Trace, seq: int, elements: np.ndarray) -> str:
     copy = _copy_under_way(trace, seq, elements)
     if copy:
         return f"wait for the copy of {copy} before this line"
+    if event.thread.is_agent and event.op == "gpu.tcgen05_multiply":
+        return f"begin `{name}` with `accumulate=False`, or write it before this line"
     launch = event.launch
     in_turn = launch.backend not in ("mosaic_gpu", "triton")
     if in_turn and math.prod(launch.grid) > 1 and _is_accumulated(trace, seq):
@@ -118,6 +120,7 @@ def _copy_under_way(trace: Trace, seq: int, elements: np.ndarray) -> str:
     events = np.flatnonzero(columns.kind[seq:] == WRITE) + seq
     roots = fold.roots(trace)
     events = events[roots[columns.object[events]] == roots[columns.object[seq]]]
+    events = events[columns.thread[events] != columns.thread[seq]]  # a product's own
     for later in events[accesses.started(trace, events) < seq].tolist():
         if np.isin(stored.touched(trace, later)[0], elements).any():
             loc = trace.events[later].loc

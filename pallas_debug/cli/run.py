@@ -120,4 +120,6 @@ def _reported(
         if not isinstance(error, KeyboardInterrupt):  # the ending has said it
             codes.show(error)
     code = codes.verdict(trace, report, failed=ending.failed, refusals_only=refusals)
+    if code != codes.FINDINGS and ending == script.INTERRUPTED:
+        return codes.INTERRUPTED
     return codes.of_error(stopped[0]) if stopped and code != codes.FINDINGS else code

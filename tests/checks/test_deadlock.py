@@ -164,3 +164,19 @@ def test_wait_before_the_only_arrival_on_the_same_thread():
     finding = only(run_checks(b.close(outcome="deadlock", waiting=waiting)), "PD210")
     assert finding.details["circle"] == [t.number]
     assert finding.hint.startswith("signal before this wait: line 5")
+
+
+def test_signals_of_other_elements_are_not_those_waited_for():
+    b = TraceBuilder(backend="tpu")
+    row = {"space": "semaphore", "role": "sync"}
+    sem = b.buffer("sem", (2, 2), "dma_semaphore", **row)
+    t = b.thread("core")
+    t.signal(sem, 0, aux=3, line=4)
+    t.signal(sem, 1, aux=3, line=4)
+    t.blocked(sem, 2, aux=2, line=6)
+    instr = b.instr(line=6)
+    trace = b.close(outcome="deadlock", waiting=[(t.number, instr, sem, 2, 2)])
+    finding = only(run_checks(trace), "PD210")
+    assert "`sem`[1, 0], which has 0" in finding.message
+    assert "line 4 (only [0, 0], [0, 1])" in finding.message
+    assert finding.hint.startswith("signal `sem`[1, 0], or wait for an element")

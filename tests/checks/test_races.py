@@ -270,8 +270,11 @@ def test_no_wait_for_a_copy_puts_blocks_in_order():
     assert "on the thread that started the copy" in hint(0)
 
 
-def parallel(semantics, role, *, op="state.set"):
-    """A core writes the same window, array or scratch in two grid points."""
+def parallel(semantics, role, *, op="state.set", reads=()):
+    """A core uses the same window, array or scratch in two grid points.
+
+    It writes in each, or reads what it has by then in `reads`.
+    """
     b = TraceBuilder(
         backend="tpu", grid=(2, 2), kernel_grid=Grid(shape=(2, 2), semantics=semantics)
     )
@@ -279,7 +282,10 @@ def parallel(semantics, role, *, op="state.set"):
     memory = b.buffer("o_ref", (8,), role=role, space="vmem")
     for point in range(2):  # (0, 0) and (0, 1)
         core.grid(point)
-        core.write(memory, op=op, line=3)
+        if point in reads:
+            core.read(memory, line=4)
+        else:
+            core.write(memory, op=op, line=3)
     return run_checks(b.close(), select="PD20")
 
 
@@ -291,6 +297,11 @@ def test_grid_points_of_a_parallel_dimension_share_no_output():
     assert not parallel(("parallel", "arbitrary"), "window").findings
     assert not parallel((), "window").findings
     assert not parallel(("arbitrary", "parallel"), "scratch").findings
+    # What one point leaves in scratch, another core's point does not find.
+    carried = only(parallel(("arbitrary", "parallel"), "scratch", reads=(1,)), "PD201")
+    assert 'call it "arbitrary", or set `o_ref` in each' in carried.hint
+    assert not parallel(("parallel", "arbitrary"), "scratch", reads=(1,)).findings
+    assert not parallel(("arbitrary", "parallel"), "scratch", reads=(0,)).findings
     moved = parallel(("arbitrary", "parallel"), "window", op="window.fetch")
     assert not moved.findings
 

@@ -18,7 +18,14 @@ from pallas_debug.trace import dumps, loads
 SECTIONS = ("What it does", "Why is this bad?", "Example", "Use instead")
 FOLDER = pathlib.Path(checks.__file__).parent
 PLUMBING = {"__init__", "accesses", "check", "finding", "refusal", "run", "versions"}
-PLUMBING |= {"deadlock_graph", "races", "races_cells", "races_pairs", "races_words"}
+PLUMBING |= {
+    "deadlock_graph",
+    "deadlock_sources",
+    "races",
+    "races_cells",
+    "races_pairs",
+    "races_words",
+}
 PLUMBING |= {"races_copies", "causes", "causes_of_order", "remedies"}
 PLUMBING |= {"semaphores", "decided", "places"}
 PLUMBING |= {"births", "odd", "origins", "paths", "stored", "tapeflow", "target"}

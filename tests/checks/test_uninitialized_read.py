@@ -164,3 +164,14 @@ def test_many_events_are_quick(whole):
     begin = time.perf_counter()
     assert not run_checks(trace, select="PD102").findings
     assert time.perf_counter() - begin < 1
+
+
+def test_product_that_adds_to_nothing_is_told_to_begin():
+    b = TraceBuilder(grid=(1,))
+    acc = b.buffer("acc", (4,), space="tmem", block=0)
+    t = b.thread("warpgroup", block=0)
+    agent = t.spawn("tcgen05", line=7)
+    agent.read(acc, op="gpu.tcgen05_multiply", line=7)
+    agent.write(acc, op="gpu.tcgen05_multiply", line=7)
+    hint = only(run_checks(b.close(), select="PD102"), "PD102").hint
+    assert hint == "begin `acc` with `accumulate=False`, or write it before this line"

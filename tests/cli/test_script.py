@@ -57,7 +57,7 @@ ENDINGS = {
     "sys.exit with text": ("raise SystemExit('bad')", 4, "with code 1"),
     "os._exit": ("import os; os._exit(3)", 4, "ended by os._exit with code 3"),
     "os._exit clean": ("import os; os._exit(0)", 0, "ended by os._exit with code 0"),
-    "interrupted": ("raise KeyboardInterrupt", 4, "the script was interrupted"),
+    "interrupted": ("raise KeyboardInterrupt", 130, "the script was interrupted"),
     "raises": ("1 / 0", 4, "raised ZeroDivisionError: division by zero"),
 }
 

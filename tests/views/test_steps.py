@@ -83,7 +83,7 @@ def test_a_page_after_many_keys_shows_what_a_fresh_one_does(
     after = to_and_fro(page)
     page.page.reload()  # the address has kept the state
     page.page.wait_for_function(
-        "document.getElementById('viewer').shadowRoot?.querySelector('canvas')"
+        "() => document.getElementById('viewer').shadowRoot?.querySelector('canvas')"
     )
     settled(page)
     anew = to_and_fro(page)
