@@ -189,12 +189,8 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
     if unit is Engine.WGMMA:
         if program(trace, agent).number != program(trace, other).number:
             early = arrives_early(trace, agent, race.done)
-            return (
-                f"call `plgpu.wgmma_wait(0)` before {line(early, main)}"
-                if early
-                else ""
-            )
-        return f"call `plgpu.wgmma_wait(0)` before {n}"
+            n = line(early, main) if early else ""
+        return n and f"call `plgpu.wgmma_wait(0)` before {n}"
     if unit in (Engine.PRODUCT, Engine.TENSOR_COPY):
         done = "a barrier that it, or `tcgen05_commit_arrive`, arrives at"
         return f"before {n}, wait for {done} when it is over"

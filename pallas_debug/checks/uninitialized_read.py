@@ -102,7 +102,7 @@ def advice(trace: Trace, seq: int, elements: np.ndarray) -> str:
     copy = _copy_under_way(trace, seq, elements)
     if copy:
         return f"wait for the copy of {copy} before this line"
-    if event.thread.is_agent and event.op == "gpu.tcgen05_multiply":
+    if event.op == "gpu.tcgen05_multiply":
         return f"begin `{name}` with `accumulate=False`, or write it before this line"
     launch = event.launch
     in_turn = launch.backend not in ("mosaic_gpu", "triton")

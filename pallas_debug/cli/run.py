@@ -120,6 +120,8 @@ def _reported(
         if not isinstance(error, KeyboardInterrupt):  # the ending has said it
             codes.show(error)
     code = codes.verdict(trace, report, failed=ending.failed, refusals_only=refusals)
-    if code != codes.FINDINGS and ending == script.INTERRUPTED:
+    if code == codes.FINDINGS:
+        return code
+    if ending == script.INTERRUPTED:
         return codes.INTERRUPTED
-    return codes.of_error(stopped[0]) if stopped and code != codes.FINDINGS else code
+    return codes.of_error(stopped[0]) if stopped else code

@@ -86,7 +86,8 @@ class Batches:
         collecting = gc.isenabled()
         gc.disable()  # much is made here, and no cycles
         try:
-            place = self.encores.place()
+            steady = any(way.its.again is not None for way in ways)
+            place = self.encores.place() if steady else None
             encore = self._known(place, ways, room)
             if encore is None:
                 return self._new(place, ways, core, watch, room)
@@ -98,9 +99,9 @@ class Batches:
 
     def _known(self, place: Place | None, ways: list[Way], room: int) -> Encore | None:
         """Repeats a batch of an earlier run, if there is one."""
-        its = {way.path: way.its for way in ways}
         if place is None:
             return None
+        its = {way.path: way.its for way in ways}
         encore = self.encores.find(place, self.registers, its, room)
         if encore is not None:
             encore.perform(self.m, its)

@@ -174,10 +174,10 @@ class Encores:
         """Where the launch is; None if that is too much to compare, or says too little."""
         writer, state = self.m.writer, self.m.state
         rows, first = self._ended
-        regions = writer.regions[first:]
-        if max(len(writer.log) - rows, len(regions)) > MOST_BEFORE:
+        if max(len(writer.log) - rows, len(writer.regions) - first) > MOST_BEFORE:
             return None
-        if any(kind != BOX for kind, *_ in regions):  # a mask is no more than a number
+        regions = writer.regions[first:]
+        if any(row[0] != BOX for row in regions):  # a mask is no more than a number
             return None
         begun = self.m.point, state.step, state.next_cluster, state.dequeued
         return Place(
