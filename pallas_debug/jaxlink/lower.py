@@ -26,6 +26,7 @@ from pallas_debug.jaxlink import (
 from pallas_debug.jaxlink.backends import backend_of
 from pallas_debug.jaxlink.capture import LaunchCall
 from pallas_debug.jaxlink.lowering import Lowering
+from pallas_debug.jaxlink.pretend import may_ask
 from pallas_debug.jaxlink.translate.pallas import allocated, debug_names
 
 __all__ = ["control", "lower", "translate"]
@@ -42,6 +43,7 @@ def lower(
       target: `gpu` or `tpu`, of the chip that the user asked for; decides what a
         generic kernel is meant for.
     """
+    may_ask()
     backend = backend_of(call, target)
     lw = Lowering(call, backend, exact)
     if call.primitive == "pallas_call":

@@ -16,6 +16,7 @@ import numpy as np
 
 from pallas_debug import errors, ir
 from pallas_debug.jaxlink import locations, owned, privates, shards, versions
+from pallas_debug.jaxlink.pretend import may_ask
 
 LAUNCHES = frozenset({"pallas_call", "mpmd_map", "core_map"})
 
@@ -96,6 +97,7 @@ def _evaluate(jaxpr: Any, args: Sequence[Any], around: Surroundings) -> list[Any
             here = replace(around, loc=locations.call_loc(eqn.source_info, around.loc))
             outs = _opened(eqn, [read(atom) for atom in eqn.invars], here)
         else:
+            may_ask()
             variables = [
                 env[atom]
                 for atom in eqn.invars
@@ -128,6 +130,7 @@ def _opened(eqn: Any, operands: list[Any], around: Surroundings) -> list[Any]:
     if name in CALLS:
         return _evaluate(eqn.params[CALLS[name]], operands, around)
     if name in RULES:
+        may_ask()
         return RULES[name](eqn, operands, around)
     raise errors.CaptureError(what=f"a kernel inside `{name}`", loc=around.loc)
 

@@ -82,9 +82,21 @@ _users = 0
 _undo = contextlib.ExitStack()
 
 
+class _Thread(threading.local):
+    """What a thread waits with: replacing JAX's questions, until somebody may ask."""
+
+    waiting: contextlib.ExitStack | None = None
+
+
+_thread = _Thread()
+
+
 @contextlib.contextmanager
 def pretend(
-    chip: str | chips.Chip | None = None, cores: int | None = None
+    chip: str | chips.Chip | None = None,
+    cores: int | None = None,
+    *,
+    waits: bool = False,
 ) -> Iterator[None]:
     """Answers this thread's questions about the device for `chip`.
 
@@ -92,15 +104,28 @@ def pretend(
       chip: A name from `ir.chips.CHIPS`, or a chip of your own. None answers each
         question for the default chip of the backend that it is typical of.
       cores: How many cores it has, if fewer are to be simulated.
+      waits: Whether nobody asks before `may_ask` is called.
     """
     if isinstance(chip, str):
         chip = chips.chip(chip)
-    _install()
-    try:
-        with _answers(_Answers(chip=chip, cores=cores)):
-            yield
-    finally:
-        _uninstall()
+    before = _thread.waiting
+    with contextlib.ExitStack() as stack:
+        _thread.waiting = stack
+        if not waits:
+            may_ask()
+        try:
+            with _answers(_Answers(chip=chip, cores=cores)):
+                yield
+        finally:
+            _thread.waiting = before
+
+
+def may_ask() -> None:
+    """From here on code may run that asks, until the innermost `pretend` ends."""
+    stack, _thread.waiting = _thread.waiting, None
+    if stack is not None:
+        _install()
+        stack.callback(_uninstall)
 
 
 def _install() -> None:

@@ -73,6 +73,9 @@ from jax._src.util import weakref_lru_cache as weakref_lru_cache
 from jax._src.dispatch import runtime_tokens as runtime_tokens
 # a value that is part of every cache key of jit
 from jax._src.config import State as ConfigState
+# what `jax.device_put` of one array comes to, and where it would put it
+from jax._src.interpreters.pxla import batched_device_put as batched_device_put
+from jax._src.interpreters.pxla import get_default_device as get_default_device
 # what `jax.jit` makes
 from jaxlib._jax import PjitFunction as JittedFunction
 # errors of JAX with all their frames: the equation it was busy with is in one of them

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax.sharding import SingleDeviceSharding, get_abstract_mesh
 
 from pallas_debug.jaxlink import privates
 from pallas_debug.jaxlink.owned import copied
+from pallas_debug.jaxlink.pretend import may_ask
 
 _ARRAY = object()
 
@@ -71,6 +73,7 @@ def _traced_before(fn: Callable[..., Any], arguments: _Arguments) -> _Traced:
 
 
 def _trace(fn: Callable[..., Any], tree: Any, leaves: Sequence[Any]) -> _Traced:
+    may_ask()
     leaves, given = list(leaves), _given_to(fn)
     out_leaves: list[Any] = []
     out_tree: Any = None
@@ -126,13 +129,24 @@ def _owned(array: Any) -> Any:
     """An array that stays as it is; of another dtype without `jax_enable_x64`."""
     if isinstance(array, (jax.Array, privates.Ref)):
         return array
-    return copied(np.asarray(array), jax.typeof(array).dtype)
+    array = np.asarray(array)
+    narrow = array.dtype.kind in "biuf" and array.dtype.itemsize < 8
+    return copied(array, array.dtype if narrow else jax.typeof(array).dtype)
 
 
 def _on_device(value: Any) -> Any:
     if isinstance(value, (int, float, complex)):  # a literal
         return jax.numpy.asarray(value)
-    return jax.device_put(value) if isinstance(value, np.ndarray) else value
+    if not isinstance(value, np.ndarray):
+        return value
+    type_ = jax.typeof(value)
+    of_jax = type_.dtype == value.dtype and value.dtype.names is None  # not float0
+    if not of_jax or not get_abstract_mesh().empty:
+        return jax.device_put(value)
+    # What that comes to, without its many questions.
+    device = privates.get_default_device()
+    sharding = SingleDeviceSharding(device)
+    return privates.batched_device_put(type_, sharding, [value], [device], False)
 
 
 def _is_array(leaf: Any) -> bool:

@@ -79,7 +79,7 @@ def recorded(
         return on_mesh_launch([call], [arrays])[0]
 
     outputs = None
-    with pretend(options.chip, options.cores):
+    with pretend(options.chip, options.cores, waits=True):
         try:
             outputs = run_captured(fn, args, kwargs, on_launch, on_mesh_launch)
         except KeyboardInterrupt:

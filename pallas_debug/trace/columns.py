@@ -80,15 +80,17 @@ def frozen(array: Array) -> Array:
     return array
 
 
+_TYPES = [(column.name, np.dtype(column.dtype)) for column in schema.COLUMNS]
+
+
 def decode(log: bytearray | bytes, first_events: list[int]) -> Columns:
     """Columns of packed rows (`schema.ROW`); `first_events` of each launch."""
-    count = len(log) // schema.ROW_BYTES
-    names = [column.name for column in schema.COLUMNS]
-    rows = np.frombuffer(log, np.int32, count * len(names)).reshape(count, len(names))
-    arrays = {
-        column.name: frozen(rows[:, i].astype(column.dtype))
-        for i, column in enumerate(schema.COLUMNS)
-    }
+    count, width = len(log) // schema.ROW_BYTES, len(schema.COLUMNS)
+    rows = np.frombuffer(log, np.int32, count * width).reshape(count, width)
+    arrays: dict[str, Array] = {}
+    for (name, dtype), cells in zip(_TYPES, rows.T.copy(order="C"), strict=True):
+        same = dtype.itemsize == cells.itemsize
+        arrays[name] = frozen(cells.view(dtype) if same else cells.astype(dtype))
     return Columns(**arrays, launch=launch_column(first_events, count))
 
 

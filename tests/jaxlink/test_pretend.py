@@ -9,11 +9,12 @@ from jax.experimental.pallas import tpu as pltpu
 from jax.extend import backend
 from jax.sharding import Mesh, PartitionSpec
 
+import pallas_debug as pldb
 from pallas_debug.errors import BadOption
 from pallas_debug.ir import chips
 from pallas_debug.jaxlink import privates, versions
 from pallas_debug.jaxlink.capture import run_captured
-from pallas_debug.jaxlink.pretend import pretend
+from pallas_debug.jaxlink.pretend import may_ask, pretend
 
 HALF = jnp.float16
 Shape = jax.ShapeDtypeStruct
@@ -41,6 +42,45 @@ def test_device_is_itself_again():
         assert device.device_kind == "cpu"
         assert not hasattr(device, "core_count")
         assert dict(vars(type(device))) == before
+
+
+def test_classes_are_left_alone_until_somebody_may_ask():
+    kind = type(jax.devices()[0])
+    before = dict(vars(kind))
+    with pretend("h100", waits=True):
+        assert dict(vars(kind)) == before
+        with pretend("b200", waits=True):
+            assert dict(vars(kind)) == before
+            may_ask()
+            assert jax.devices()[0].core_count == 148
+        assert dict(vars(kind)) == before
+        may_ask()
+        may_ask()
+        assert jax.devices()[0].core_count == 132
+        with pretend("v5p"):
+            assert jax.devices()[0].device_kind == "TPU v5"
+    assert dict(vars(kind)) == before
+    may_ask()
+    assert dict(vars(kind)) == before
+
+
+def test_recording_again_leaves_the_classes_alone():
+    kind, seen = type(jax.devices()[0]), []
+
+    class Watched(np.ndarray):
+        """Tells how the class looked when its values were taken."""
+
+        def __array_finalize__(self, other):
+            seen.append("core_count" in vars(kind))
+
+    x = np.ones((8, 128), np.float32)
+    call = pl.pallas_call(lambda x, o: None, out_shape=Shape(x.shape, x.dtype))
+    fn = jax.jit(call)
+    pldb.trace(fn, x)
+    seen.clear()
+    pldb.trace(fn, x.view(Watched))
+    assert seen
+    assert not any(seen)
 
 
 def test_chips_nest():

@@ -38,6 +38,11 @@ SIGNATURES = {
         ["self", "traceback", "name_stack"],
     ),
     "raw_frame_to_frame": (lambda: privates.raw_frame_to_frame, ["code", "lasti"]),
+    "batched_device_put": (
+        lambda: privates.batched_device_put,
+        ["aval", "sharding", "xs", "devices", "committed"],
+    ),
+    "get_default_device": (lambda: privates.get_default_device, []),
     "ConfigState": (
         lambda: privates.ConfigState.__init__,
         ["self", "name", "default", "help"],

@@ -183,3 +183,35 @@ def test_an_array_that_a_function_closes_over_is_what_it_is_now():
     again = pldb.trace(lambda: launches.generic(factor))
     launches.assert_equal(again.outputs, launches.plain(jnp.asarray(factor)))
     assert all(map(np.array_equal, kept, first.payloads))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.arange(6, dtype=np.float32).reshape(2, 3),
+        np.arange(6).reshape(2, 3),
+        np.ones((4,), jnp.bfloat16),
+        np.ones((4,), jnp.int4),
+        np.zeros((0, 3), bool),
+        np.arange(12, dtype=np.float32)[::2],
+        np.zeros((2,), jax.dtypes.float0),
+    ],
+    ids=lambda values: f"{values.dtype.name}{values.shape}",
+)
+def test_results_are_put_where_jax_puts_them(values):
+    expected, got = jax.device_put(values), tracing._on_device(values)
+    assert got.aval == expected.aval
+    assert (got.sharding, got.committed) == (expected.sharding, expected.committed)
+    assert np.asarray(got).tobytes() == np.asarray(expected).tobytes()
+
+
+def test_results_are_put_where_the_user_says():
+    device = jax.devices()[-1]
+    mesh = jax.make_mesh((1,), ("x",), devices=[device])
+    with jax.default_device(device):
+        assert tracing._on_device(X).devices() == jax.device_put(X).devices()
+    with jax.set_mesh(mesh):
+        expected, got = jax.device_put(X), tracing._on_device(X)
+        assert (got.aval, got.sharding) == (expected.aval, expected.sharding)
+    with jax.enable_x64(True):
+        assert tracing._on_device(np.ones(3)).dtype == np.float64

@@ -16,6 +16,8 @@ _FLAGS = {
 }
 """Offset of the control word in C's `fenv_t`, and its bits for flushing."""
 
+_Environment = ctypes.c_char * 64  # no smaller than any `fenv_t`
+
 
 @functools.cache
 def _place() -> tuple[int, int] | None:
@@ -36,9 +38,9 @@ def flushing_denormals() -> Iterator[None]:
         return
     offset, flags = place
     libm = _libm()
-    before, after = (ctypes.create_string_buffer(64) for _ in range(2))
+    before = _Environment()
     libm.fegetenv(before)
-    libm.fegetenv(after)
+    after = _Environment.from_buffer_copy(before)
     word = ctypes.c_uint32.from_buffer(after, offset)
     word.value |= flags
     libm.fesetenv(after)

@@ -104,7 +104,7 @@ class Batches:
         its = {way.path: way.its for way in ways}
         encore = self.encores.find(place, self.registers, its, room)
         if encore is not None:
-            encore.perform(self.m, its)
+            encore.perform(self.quiet, its)
             self.quiet.noted.clear()
             if self.quiet.full:
                 raise Failed

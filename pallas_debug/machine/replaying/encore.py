@@ -18,6 +18,7 @@ import numpy as np
 from pallas_debug.machine.memory import BOX
 from pallas_debug.machine.replaying.path import Functions, Path
 from pallas_debug.machine.replaying.points import Point
+from pallas_debug.machine.replaying.quiet import Quiet
 from pallas_debug.machine.step import Step
 from pallas_debug.trace.schema import ROW_BYTES, BufferRow, ThreadRow
 from pallas_debug.trace.writer import TABLES
@@ -105,6 +106,7 @@ class Encore:
       place: Where it began.
       registers: Those of the entry thread that its paths look at.
       parts: What computes its values.
+      told: Numbers of the values, in their order.
       rows: What it added to the log.
       tables: What it added to regions, threads, buffers and choices.
       payloads: How many there are after it.
@@ -116,6 +118,7 @@ class Encore:
     place: Place
     registers: Mapping[int, Any]
     parts: Sequence[Part]
+    told: Sequence[int]
     rows: bytes
     tables: tuple[list[Any], list[Any], list[Any], list[Any]]
     payloads: int
@@ -127,9 +130,9 @@ class Encore:
     def size(self) -> int:
         """About how many bytes it holds."""
         cues = sum(len(cues) * (len(cues[0]) + 1) for _, _, cues in self.parts)
-        return len(self.rows) * 2 + cues * A_CUE
+        return len(self.rows) * 2 + (cues + len(self.told)) * A_CUE
 
-    def perform(self, m: Step, functions: Mapping[Path, Functions]) -> None:
+    def perform(self, m: Quiet, functions: Mapping[Path, Functions]) -> None:
         """Does the same, with the values of this run."""
         writer = m.writer
         regions, threads, buffers, choices = self.tables
@@ -139,16 +142,23 @@ class Encore:
         writer.buffers += buffers
         writer.choices += choices
         m.state.step = self.step
+        owed, told = list[Any](), list[int]()
+
+        def settle() -> None:
+            told.extend(m.pays(owed))
+            owed.clear()
+
         for path, together, cues in self.parts:
             its = functions[path]
             again = its.all_again if together else its.again
             try:
-                done = again is not None and again(cues)
+                done = again is not None and again(cues, owed, settle)
             except Exception as error:
                 raise Failed from error
             if done != len(cues):
                 raise Stale(self)
-        if len(writer.payloads) != self.payloads:
+        settle()
+        if told != self.told or len(writer.payloads) != self.payloads:
             raise Stale(self)
 
 
@@ -224,12 +234,14 @@ class Encores:
             isinstance(held, np.ndarray) for _, _, cues in parts for held in cues[0]
         ):
             return  # too much to keep
+        parts, told = _told(parts)
         writer = self.m.writer
         sizes = dict(zip(TABLES, place.sizes, strict=False))
         encore = Encore(
             place=place,
             registers={n: registers[n] for n in given},
             parts=parts,
+            told=told,
             rows=bytes(writer.log[sizes["log"] :]),
             tables=(
                 writer.regions[sizes["regions"] :],
@@ -250,3 +262,12 @@ class Encores:
         writer = self.m.writer
         self.last = encore
         self._ended = len(writer.log), len(writer.regions)
+
+
+def _told(parts: Sequence[Part]) -> tuple[list[Part], list[int]]:
+    """The same without the numbers of values, and those."""
+    needed, told = list[Part](), list[int]()
+    for path, together, cues in parts:
+        needed.append((path, together, [cue[: path.known] for cue in cues]))
+        told += [number for cue in cues for number in cue[path.known :]]
+    return needed, told

@@ -18,7 +18,7 @@ from pallas_debug.machine.replaying.values import (
     PathSource,
     Registers,
 )
-from pallas_debug.machine.replaying.wide import Wide, names_in
+from pallas_debug.machine.replaying.wide import Owed, Wide, names_in
 from pallas_debug.machine.rules.grid_windows import Held
 
 # What the lines of a block find: `m` is the machine, `R` the entry thread's registers.
@@ -46,8 +46,8 @@ class Noted(str):
 class Paid(Book):
     """A line that numbers values."""
 
-    told: str
-    values: str
+    names: Sequence[str]
+    values: Sequence[str]
 
     @classmethod
     def of(cls, names: Sequence[str], values: Sequence[str]) -> Paid:
@@ -55,7 +55,7 @@ class Paid(Book):
         line = cls(
             f"{', '.join(names)} = {several if names[1:] else f'pay({values[0]})'}"
         )
-        line.told, line.values = (f"({', '.join(x)}, )" for x in (names, values))
+        line.names, line.values = names, values
         return line
 
 
@@ -89,6 +89,7 @@ class Lines:
       plain: Those that the lines may look up in memory themselves, by name.
       wide: The function of many blocks, while it grows.
       wholes: Regions of whole windows: they must have numbers before any block.
+      known: How much of a cue is for doing the same again; its values' numbers follow.
       steady: Whether what is noted follows from the coordinates alone.
     """
 
@@ -108,6 +109,7 @@ class Lines:
         self.data: list[str] = []
         self.wholes: list[tuple[int, ...]] = []
         self.wide = Wide()
+        self.known = 0
         self.steady = True
         if kernel.aliases:  # what is written to one array is read from another
             self.wide.fail()
@@ -218,15 +220,18 @@ class Lines:
         again = self._again()
         known = self._cued(asked, again)
         if self.steady:
-            self.data.append(Book(f"cue(({known}))"))
+            paid = [line.names for line in self.data if isinstance(line, Paid)]
+            told = [name for names in paid for name in names]
+            self.known = len(known)
+            self.data.append(Book(f"cue(({', '.join([*known, *told])}, ))"))
         body = [*([shared] if shared else []), *asked, *self.data, "return True"]
         inner = ["blocks = again = all_again = None", "def block(at, bid, first):"]
         inner += (f"    {line}" for line in body)
         if self.steady:
-            inner += ["def again(cues):", "    paid, told = [], []"]
-            inner.append(f"    for {known} in cues:")
+            inner.append("def again(cues, owed, settle):")
+            inner.append(f"    for {', '.join(known)}, in cues:")
             inner += (f"        {line}" for line in [*again, "pass"])
-            inner.append("    return len(cues) if pays(paid) == told else -1")
+            inner.append("    return len(cues)")
         if self.wide.lines is not None:
             inner += self.wide.function(asked, self.data, shared, len(self.spawned))
             inner += self.wide.again(known, again) if self.steady else []
@@ -239,21 +244,20 @@ class Lines:
         lines = list[str]()
         for line in self.data:
             if isinstance(line, Paid):
-                lines += [f"paid += {line.values}", f"told += {line.told}"]
+                lines.append(Owed.of(line.values))
             elif isinstance(line, Noted):  # it numbers its own values
-                lines.append("if pays(paid) != told: return -1")
-                lines += ["paid, told = [], []", line]
+                lines += ["settle()", line]
             elif not isinstance(line, Book):
                 lines.append(line)
         return lines
 
-    def _cued(self, asked: Sequence[str], again: Sequence[str]) -> str:
+    def _cued(self, asked: Sequence[str], again: Sequence[str]) -> list[str]:
         """Names of what a block needs to know to do the same to values again."""
         book = [line for line in self.data if isinstance(line, Book)]
         used = set(names_in([*again, *(self.wide.lines or []), *self.wide.ends]))
         known = [line.partition(" = ")[0] for line in [*asked, *book] if " = " in line]
         names = dict.fromkeys(name for name in names_in(known) if name in used)
-        return f"{', '.join(['bid', *names])}, "
+        return ["bid", *names]
 
 
 def row_of_all(shape: tuple[int, ...]) -> tuple[int, ...]:

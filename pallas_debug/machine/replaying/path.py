@@ -55,8 +55,8 @@ Block = Callable[[tuple[Any, ...], int, int], bool]
 # Points and the number of the first one's first new thread; how many blocks were done.
 Blocks = Callable[[Sequence[Point], int], int]
 # What each of some blocks needs to know to do to values what it did in an earlier run,
-# its values' numbers among it; how many there are, -1 if a value has another number.
-Again = Callable[[Sequence[tuple[Any, ...]]], int]
+# a list for the values to number, and what numbers those in it; how many blocks it did.
+Again = Callable[[Sequence[tuple[Any, ...]], list[Any], Callable[[], None]], int]
 
 
 class Functions(NamedTuple):
@@ -79,6 +79,7 @@ class Path:
       at_once: How many blocks the latter is given at most.
       wholes: Regions that have numbers when it is called first.
       given: The entry thread's registers that it looks at.
+      known: How much of a block's cue `again` needs; its values' numbers follow.
     """
 
     function: Callable[[Any, list[Any]], tuple[Any, ...]]
@@ -86,6 +87,7 @@ class Path:
     wholes: tuple[tuple[int, ...], ...]
     at_once: int
     given: frozenset[int]
+    known: int
 
 
 def compile_path(
@@ -136,6 +138,7 @@ class _Builder(Scopes, Accesses):
             wholes=tuple(self.wholes),
             at_once=self.wide.at_once,
             given=frozenset(self.r.given),
+            known=self.known,
         )
 
     def _leaves_values(self) -> bool:

@@ -80,4 +80,6 @@ def last(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(fixed(rows)[-1])
 
 
-SCOPE = {one.__name__: one for one in (steady, boxes, apart, laid, over, fixed, last)}
+CALLED = (steady, boxes, apart, laid, over, fixed, last)
+SCOPE: dict[str, Any] = {one.__name__: one for one in CALLED}
+SCOPE["chain"] = itertools.chain.from_iterable

@@ -45,6 +45,18 @@ class Act(str):
     __slots__ = ()
 
 
+class Owed(str):
+    """A line that leaves it to others to number values."""
+
+    values: Sequence[str]
+
+    @classmethod
+    def of(cls, values: Sequence[str]) -> Owed:
+        line = cls(f"owed += ({', '.join(values)}, )")
+        line.values = values
+        return line
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
     """What a read or a write of a path reaches.
@@ -236,24 +248,32 @@ class Wide:
         ]
         return ["def blocks(points, first):", *(f"    {line}" for line in lines)]
 
-    def again(self, known: str, lines: Sequence[str]) -> list[str]:
-        """The lines of `all_again(cues)`; `known` are a cue's names."""
+    def again(self, known: Sequence[str], lines: Sequence[str]) -> list[str]:
+        """The lines of `all_again`; `known` is what it needs of a cue."""
         assert self.lines is not None
         rest = [line for line in lines if not isinstance(line, Act)]
         told = set(names_in(rest))
         needed = [name for name in self.rows if name in told]
+        names = f"{', '.join(known)}, "
         lines = [
-            "n, paid, told = len(cues), [], []",
-            f"{known} = zip(*cues)",
+            "n = len(cues)",
+            f"{names} = zip(*cues)",
             *self.lines,
             *self.ends,
             *self._listed(needed),
-            f"for ({known}), {''.join(f'{n}, ' for n in needed)}in zip(cues"
-            f"{''.join(f', {n}' for n in needed)}):",
-            *(f"    {line}" for line in [*rest, "pass"]),
-            "return n if pays(paid) == told else -1",
         ]
-        return ["def all_again(cues):", *(f"    {line}" for line in lines)]
+        owed = rest[0] if rest else None
+        if isinstance(owed, Owed) and rest == [owed] and {*owed.values} <= {*needed}:
+            lines.append(f"owed += chain(zip({', '.join(owed.values)}))")
+        else:
+            lines += [
+                f"for ({names}), {''.join(f'{n}, ' for n in needed)}in zip(cues"
+                f"{''.join(f', {n}' for n in needed)}):",
+                *(f"    {line}" for line in [*rest, "pass"]),
+            ]
+        lines.append("return n")
+        head = "def all_again(cues, owed, settle):"
+        return [head, *(f"    {line}" for line in lines)]
 
     def _listed(self, names: Sequence[str]) -> list[str]:
         """Lines that make lists of rows: names of one value share theirs."""
