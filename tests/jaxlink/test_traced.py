@@ -194,7 +194,6 @@ def test_an_array_that_a_function_closes_over_is_what_it_is_now():
         np.ones((4,), jnp.int4),
         np.zeros((0, 3), bool),
         np.arange(12, dtype=np.float32)[::2],
-        np.zeros((2,), jax.dtypes.float0),
     ],
     ids=lambda values: f"{values.dtype.name}{values.shape}",
 )
@@ -203,6 +202,11 @@ def test_results_are_put_where_jax_puts_them(values):
     assert got.aval == expected.aval
     assert (got.sharding, got.committed) == (expected.sharding, expected.committed)
     assert np.asarray(got).tobytes() == np.asarray(expected).tobytes()
+
+
+def test_result_without_values_is_what_jax_makes_of_it():
+    values = np.zeros((2,), jax.dtypes.float0)
+    assert type(tracing._on_device(values)) is type(jax.device_put(values))
 
 
 def test_results_are_put_where_the_user_says():
