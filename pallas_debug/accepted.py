@@ -25,17 +25,18 @@ def whole(
     high: int | None = None,
 ) -> int:
     """An integer of whatever type, not below `low` and not above `high`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise BadOption(option=option, value=value, accepted=accepted) from None
+    if not is_whole(value):
+        raise BadOption(option=option, value=value, accepted=accepted)
+    number = operator.index(value)
     if (low is not None and number < low) or (high is not None and number > high):
         raise BadOption(option=option, value=value, accepted=accepted)
     return number
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a value is an integer, of whatever type."""
+    """Whether a value is an integer, of whatever type; yes and no are none."""
+    if isinstance(value, bool):
+        return False
     try:
         operator.index(value)
     except TypeError:

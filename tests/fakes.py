@@ -64,6 +64,7 @@ class FakeSession:
         self.made = None  # the last recording
         self.refused = None  # raised when a recording opens
         self.echo = None  # what JAX raised because the recording had stopped
+        self.stop = None  # why it had
 
     @property
     def is_open(self):
@@ -85,6 +86,10 @@ class FakeSession:
         try:
             self.made = _Made(self)
             yield self.made
+        except RuntimeError as error:
+            if error is self.echo and self.stop is not None:
+                raise self.stop from None
+            raise
         finally:
             self.closed += 1
 

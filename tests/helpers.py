@@ -8,6 +8,7 @@ trace = b.close()
 """
 
 import math
+import pathlib
 
 import numpy as np
 
@@ -57,16 +58,14 @@ class TraceBuilder:
             self.instrs.append(key)
         return self.instrs.index(key)
 
-    def thread(self, kind="warpgroup", *, block=-1, index=0, parent=-1, cluster=-1):
+    def thread(self, kind="warpgroup", *, block=-1, index=0, **row):
+        defaults = {"parent": -1, "device": 0, "cluster": -1, "instr": -1}
         row = ThreadRow(
             kind=kind,
-            parent=parent,
-            device=0,
-            cluster=cluster,
             block=block,
             index=index,
             launch=self.number,
-            instr=-1,
+            **(defaults | row),
         )
         return ThreadWriter(self, self.writer.thread(row), block)
 
@@ -255,3 +254,10 @@ def only(report, code):
     found = [finding for finding in report.findings if finding.code == code]
     assert len(found) == 1, f"{len(found)} findings {code} among {codes(report)}"
     return found[0]
+
+
+def line_of(file, mark):
+    """The number of the line of a test's file that ends with a comment."""
+    lines = pathlib.Path(file).read_text(encoding="utf-8").splitlines()
+    (number,) = (n for n, one in enumerate(lines, 1) if one.endswith(f"  # {mark}"))
+    return number

@@ -242,6 +242,25 @@ def test_the_error_names_the_argument_and_what_is_accepted(call, words):
         call()
 
 
+@pytest.mark.parametrize("value", [True, False, np.True_, np.array(True)])
+def test_yes_and_no_are_no_numbers(value):
+    made = session()
+    moves = ("step", "back", "jump", "interleave", "replay", "delete", "origin")
+    for call in (*(getattr(made, name) for name in moves), made.memory):
+        with pytest.raises(BadOption):
+            call(value)
+    for option in ("thread", "block", "line", "launch", "buffer", "kind"):
+        with pytest.raises(BadOption, match=option):
+            where(**{option: value})
+    for option in ("thread", "block", "device"):
+        with pytest.raises(BadOption, match=option):
+            made.focus(**{option: value})
+    with pytest.raises(BadOption, match=r"`thread` got .*: 0 … "):
+        made.where(thread=value)
+    with pytest.raises(BadOption, match="element"):
+        made.last_write("o_ref", (0, value))
+
+
 def test_numbers_of_numpy_and_jax_are_numbers():
     made, event = session(), recorded().events[np.int64(3)]
     for number in (np.int32(3), np.uint8(3), jnp.int32(3)):

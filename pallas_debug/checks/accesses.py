@@ -11,6 +11,7 @@ from pallas_debug import ir
 from pallas_debug.checks.finding import NOTHING, Finding, Severity
 from pallas_debug.trace.proxies import proxies
 from pallas_debug.trace.schema import Kind, RegionKind
+from pallas_debug.trace.tables import on_device
 from pallas_debug.trace.trace import Trace
 
 SHOWN = 100
@@ -81,6 +82,25 @@ def started(trace: Trace, events: np.ndarray) -> np.ndarray:
     return np.where(start >= 0, start, events)
 
 
+class Starter(NamedTuple):
+    """A thread of the program, and what it did: its instruction and event, or -1."""
+
+    thread: int
+    instr: int
+    event: int
+
+
+def starter(trace: Trace, seq: int) -> Starter:
+    """Who in the program an event goes back to: who started its agent, or itself."""
+    columns, rows = trace.columns, trace.thread_rows
+    found = Starter(int(columns.thread[seq]), int(columns.instr[seq]), seq)
+    while trace.threads[found.thread].is_agent and rows[found.thread].parent >= 0:
+        row = rows[found.thread]
+        instr = row.instr if row.instr >= 0 else found.instr
+        found = Starter(row.parent, instr, int(proxies(trace).issue[found.thread]))
+    return found
+
+
 def op_of(trace: Trace, seq: int) -> str:
     """Op of an event's instruction."""
     instr = instr_of(trace, seq)
@@ -146,10 +166,12 @@ def finding_at(
 def times(trace: Trace, events: np.ndarray) -> str:
     """`; first in block (0, 3), 12 times in 4 blocks`, as far as it says something."""
     first = trace.events[int(events[0])]
-    where = f"; first in block {first.block}" if first.block else ""
-    blocks = len(np.unique(trace.columns.block[events]))
+    grid = (first.block or ())[len(first.launch.mesh) :]
+    where = f"in block {grid}" if grid else ""
+    where = on_device(where, first.thread.row.device, first.launch).strip()
     if len(events) == 1:
-        return where.replace("first in", "in")
-    count = f"{len(events):,} times"
-    spread = f" in {blocks:,} blocks" if blocks > 1 else ""
-    return f"{where}, {count}{spread}" if where else f"; {count}{spread}"
+        return f"; {where}" if where else ""
+    blocks = len(np.unique(trace.columns.block[events]))
+    spread = f" {'in' if grid else 'on'} {blocks:,} {'blocks' if grid else 'devices'}"
+    count = f"{len(events):,} times{spread if blocks > 1 else ''}"
+    return f"; first {where}, {count}" if where else f"; {count}"

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pallas_debug.checks import accesses
+from pallas_debug.checks import accesses, semaphores
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace import dtypes
@@ -69,12 +69,11 @@ def barrier_arrivals_pending(trace: Trace) -> Iterator[Finding]:
 def _finding(trace: Trace, arrivals: np.ndarray, came: int) -> Finding:
     first = trace.events[int(arrivals[0])]
     needed = first.buffer.row.arrivals if first.buffer else 0
-    element = first.region.start[0] if first.region and first.region.start else 0
     name = first.buffer.name if first.buffer else "?"
     return accesses.finding_at(
         trace,
         arrivals,
-        f"barrier `{name}`[{element}] ends with {came} of the {needed} arrivals that "
+        f"barrier {semaphores.name_at(first)} ends with {came} of the {needed} arrivals that "
         f"phase {first.aux + 1} needs{accesses.times(trace, arrivals)}",
         hint=f"make num_arrivals of `{name}` ({needed}) the number of arrivals in each "
         "phase, or let the missing threads arrive",

@@ -33,7 +33,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pallas_debug.checks import accesses, places
+from pallas_debug.checks import accesses, places, semaphores
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace import dtypes
@@ -89,9 +89,6 @@ def _keys(trace: Trace, events: np.ndarray, less: int = 0) -> np.ndarray:
 
 def _finding(trace: Trace, waits: np.ndarray, arrival: int) -> Finding:
     wait, other = trace.events[int(waits[0])], trace.events[arrival]
-    element = wait.region.start[0] if wait.region and wait.region.start else 0
-    row = wait.buffer.row if wait.buffer else None
-    name = f"`{row.name}`[{element}]" if row else "a barrier"
     phase = wait.aux
     line = places.line(other.loc, wait.loc) if other.loc else f"event {arrival}"
     what = (
@@ -102,7 +99,7 @@ def _finding(trace: Trace, waits: np.ndarray, arrival: int) -> Finding:
     return accesses.finding_at(
         trace,
         waits,
-        f"phase {phase + 1} of barrier {name} {what} for phase {phase}: nothing makes "
+        f"phase {phase + 1} of barrier {semaphores.name_at(wait)} {what} for phase {phase}: nothing makes "
         f"the arrival at {line} come after this wait{accesses.times(trace, waits)}",
         hint="let the arrival wait until this thread has seen the phase, or give each "
         "phase in flight a barrier of its own (`num_barriers=`)",

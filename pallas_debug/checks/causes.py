@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from pallas_debug.checks import causes_of_order as of_order
+from pallas_debug.checks.causes_of_indices import made_up_indices
 from pallas_debug.checks.causes_of_order import Known, Link
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace.trace import Trace
@@ -153,6 +154,7 @@ RULES: tuple[Callable[[Known], Iterator[Link]], ...] = (
     of_order.missed_phases,
     of_order.copies_into_one_slot,
     of_order.barriers_for_nobody,
+    made_up_indices,
     _spread_of_unset_memory,
     _spread_of_unwritten_output,
     _unset_by_coming_back,

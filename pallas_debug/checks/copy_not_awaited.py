@@ -74,7 +74,7 @@ def _dmas(trace: Trace) -> Iterator[Finding]:
             trace,
             group,
             f"copies signal {one.given} bytes to semaphore {one.name}, but only "
-            f"{one.taken} are waited for{accesses.times(trace, group)}",
+            f"{one.taken} are waited for{semaphores.times(trace, group)}",
             hint="call `.wait()` on every copy that is started",
             details={"left": one.units, "given": one.given, "taken": one.taken},
         )

@@ -38,7 +38,7 @@ from pallas_debug.checks import deadlock_graph, places
 from pallas_debug.checks.check import check
 from pallas_debug.checks.deadlock_sources import Sources, Wait, signalled
 from pallas_debug.checks.finding import Finding
-from pallas_debug.checks.semaphores import element_of
+from pallas_debug.checks.semaphores import named
 from pallas_debug.trace import dtypes
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.tables import RecordedLaunch
@@ -150,7 +150,7 @@ def _progress(trace: Trace, wait: Wait) -> dict[str, Any]:
 
 def _words(trace: Trace, wait: Wait, progress: dict[str, Any]) -> str:
     row = trace.buffer_rows[wait.number]
-    name = f"`{row.name}`{element_of(row.shape, wait.element)}"
+    name = named(row, wait.element)
     if "units" in progress:
         seen = progress["units"]["seen"]
         unit = "unit" if wait.needed == 1 else "units"
@@ -165,8 +165,9 @@ def _elsewhere(trace: Trace, wait: Wait, sources: tuple[dict[str, Any], ...]) ->
     if any(s["seen"] for s in sources) or not any(s["others"] for s in sources):
         return ""
     row = trace.buffer_rows[wait.number]
-    element = f"`{row.name}`{element_of(row.shape, wait.element)}"
-    return f"signal {element}, or wait for an element that is signalled"
+    return (
+        f"signal {named(row, wait.element)}, or wait for an element that is signalled"
+    )
 
 
 def _hint(

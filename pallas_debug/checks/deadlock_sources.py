@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import places
+from pallas_debug.checks import accesses, places
 from pallas_debug.checks.semaphores import element_of
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.tables import RecordedLaunch
@@ -66,7 +66,7 @@ def _sources(
     # Of the same object in other blocks, one event for each instruction will do.
     _, others = np.unique(columns.instr[events[~own]], return_index=True)
     for seq in sorted([*events[own].tolist(), *events[~own][others].tolist()]):
-        instr, thread = _origin(trace, seq)
+        thread, instr, _ = accesses.starter(trace, seq)
         entry = _entry(found, launch.kernel, instr)
         if int(columns.object[seq]) != wait.number:
             continue
@@ -84,17 +84,6 @@ def _sources(
     for entry in found.values():
         entry["others"] = tuple(sorted(entry["others"]))
     return tuple(found.values())
-
-
-def _origin(trace: Trace, seq: int) -> tuple[int, int]:
-    """Instruction and thread of the program that an event goes back to."""
-    columns = trace.columns
-    instr, thread = int(columns.instr[seq]), int(columns.thread[seq])
-    while trace.threads[thread].is_agent and trace.thread_rows[thread].parent >= 0:
-        row = trace.thread_rows[thread]
-        instr = row.instr if row.instr >= 0 else instr
-        thread = row.parent
-    return instr, thread
 
 
 def _entry(found: dict[Any, Any], kernel: ir.Kernel, instr: int) -> dict[str, Any]:

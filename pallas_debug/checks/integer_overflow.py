@@ -3,8 +3,9 @@
 ## What it does
 
 Names additions, subtractions and multiplications of signed integers whose exact result
-lies outside the dtype. Unsigned integers wrap by definition and are not looked at. Needs
-the function itself; a trace file does not have what registers held.
+lies outside the dtype, and contractions that sum products in int8 or int16 and did wrap.
+Unsigned integers wrap by definition and are not looked at. Needs the function itself; a
+trace file does not have what registers held.
 
 ## Why is this bad?
 
@@ -40,9 +41,16 @@ from pallas_debug.trace.trace import Trace
 def integer_overflow(trace: Trace) -> Iterator[Finding]:
     """One finding for each line whose signed result wraps."""
     for one in odd.oddities(trace, WRAP):
-        yield odd.finding(
-            trace,
-            one,
-            f"{births.said(one)} gives {one.result} in {one.dtype},",
+        said, hint = (
+            births.said(one),
             "widen the operands before, or index by dimension",
+        )
+        if one.op == "lax.dot_general":
+            (exact,) = one.operands
+            said = f"a sum of products is {exact}; `dot_general`"
+            hint = (
+                "sum wider, with `preferred_element_type=jnp.int32`, and scale it then"
+            )
+        yield odd.finding(
+            trace, one, f"{said} gives {one.result} in {one.dtype},", hint
         )

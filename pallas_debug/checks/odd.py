@@ -20,9 +20,11 @@ def oddities(trace: Trace, kind: str) -> Iterator[Oddity]:
 def finding(trace: Trace, one: Oddity, what: str, hint: str) -> Finding:
     """A finding at the instruction: `what` it did, where first and how often."""
     block = births.block_of(trace, one)
+    place = births.place(one)
+    what = what if place else what.removesuffix(",")
     where = f"; first in block {block}" if block else ""
     return Finding(
-        message=f"{what}{births.place(one)}{where}{_often(one)}",
+        message=f"{what}{place}{where}{_often(one)}",
         hint=hint,
         loc=births.loc_of(trace, one),
         launch=one.launch,

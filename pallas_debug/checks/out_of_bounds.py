@@ -34,50 +34,28 @@ For a shape that does not divide evenly, mask the access, or let the block overh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import accesses, harmless, origins, stored
+from pallas_debug.checks import accesses
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
-from pallas_debug.trace import fold
-from pallas_debug.trace.regions import Region, in_range
-from pallas_debug.trace.schema import Kind, RegionKind
+from pallas_debug.checks.outside import outside
 from pallas_debug.trace.trace import Trace
-
-ACCESSES = (Kind.READ, Kind.WRITE, Kind.UPDATE)
-VERBS = {Kind.READ: "reads", Kind.WRITE: "writes", Kind.UPDATE: "updates"}
-COPY_VERBS = {Kind.READ: "copies from", Kind.WRITE: "copies to"}
-LOST = -1  # stands for an index outside whose number was not kept
-COPIES = frozenset({"tma", "dma"})
-
-
-class Fault(NamedTuple):
-    """What is wrong with one access: words, severity, and numbers for programs."""
-
-    what: str
-    severity: Severity
-    hint: str
-    details: dict[str, Any]
 
 
 @check("PD101", "out-of-bounds")
 def out_of_bounds(trace: Trace) -> Iterator[Finding]:
     """Accesses outside their buffer, one finding for each line and buffer."""
-    faulty = _suspects(trace)
-    verdicts: dict[Any, Fault | None] = {}
+    faults = outside(trace)
     guilty: dict[Severity, list[int]] = {}
-    for seq in faulty.tolist():
-        fault = _fault(trace, seq, verdicts)
-        if fault is not None:
-            guilty.setdefault(fault.severity, []).append(seq)
+    for seq, fault in faults.items():
+        guilty.setdefault(fault.severity, []).append(seq)
     for severity, seqs in guilty.items():
         for events in accesses.by_line(trace, np.array(seqs, np.int64)):
-            fault = _fault(trace, int(events[0]), verdicts)
-            assert fault is not None, "only guilty events are grouped"
+            fault = faults[int(events[0])]
             yield accesses.finding_at(
                 trace,
                 events,
@@ -87,189 +65,6 @@ def out_of_bounds(trace: Trace) -> Iterator[Finding]:
                 loc=_map_loc(trace, int(events[0])),
                 details=fault.details,
             )
-
-
-def _suspects(trace: Trace) -> np.ndarray:
-    """Events whose box leaves the buffer, and all with a set of elements outside."""
-    columns = trace.columns
-    events = np.flatnonzero(np.isin(columns.kind, ACCESSES) & (columns.region >= 0))
-    pairs = accesses.pairs(trace, events)
-    suspect = ~pairs.inside
-    for number in np.flatnonzero(suspect):
-        buffer, region = int(pairs.buffer[number]), int(pairs.region[number])
-        if trace.regions.kind[region] != RegionKind.BOX:
-            shape = trace.buffer_rows[buffer].shape
-            suspect[number] = not trace.region(region).is_inside(shape)
-    return events[suspect[pairs.of]]
-
-
-def _fault(trace: Trace, seq: int, verdicts: dict[Any, Fault | None]) -> Fault | None:
-    """The verdict on an event; the same for equal accesses of one instruction."""
-    columns = trace.columns
-    names = ("launch", "instr", "object", "region", "kind")
-    key = tuple(int(getattr(columns, name)[seq]) for name in names)
-    if key not in verdicts:
-        verdicts[key] = _judge(trace, seq)
-    return verdicts[key]
-
-
-def _judge(trace: Trace, seq: int) -> Fault | None:
-    columns = trace.columns
-    row = trace.buffer_rows[int(columns.object[seq])]
-    region = trace.region(int(columns.region[seq]))
-    kind = Kind(int(columns.kind[seq]))
-    instr = accesses.instr_of(trace, seq)
-    target = f"`{row.name}`{region.text}"
-    thread = trace.thread_rows[int(columns.thread[seq])]
-    if region.elements is not None:
-        fault = _elements(region, row.shape, f"{VERBS[kind]} {target}")
-        return fault if thread.kind != "tma" else _gathered(fault, instr)
-    faults = _dimensions(region, row.shape)
-    details: dict[str, Any] = {
-        "requested": region.spans,
-        "shape": row.shape,
-        "dimensions": tuple(faults),
-    }
-    words = "; ".join(faults.values())
-    if instr is not None and instr.op.startswith("window."):
-        if all(_may_overhang(d, region, row.shape, instr) for d in faults):
-            return None
-        return _block(trace, seq, words, details)
-    if thread.kind in COPIES and kind in COPY_VERBS:
-        what = f"{COPY_VERBS[kind]} {target}: {words}"
-        dropped = kind == Kind.READ and _is_dropped(
-            trace, seq, faults, region, row.shape
-        )
-        if dropped and thread.kind == "dma":
-            hint = "copy a window that fits, or say how large it is: pl.ds(start, size)"
-            return Fault(what + harmless.SAID, Severity.WARNING, hint, details)
-        return _copy(trace, thread, faults, (region, row.shape), (what, details))
-    hint = "mask the access, or keep the index within the shape"
-    what = f"{VERBS[kind]} {target}: {words}"
-    if kind == Kind.READ and _is_dropped(trace, seq, faults, region, row.shape):
-        return Fault(what + harmless.SAID, Severity.WARNING, hint, details)
-    return Fault(what, Severity.ERROR, hint, details)
-
-
-def _block(trace: Trace, seq: int, words: str, details: dict[str, Any]) -> Fault:
-    """A block outside its array: the index map, and the scalars that it read."""
-    columns = trace.columns
-    name = trace.buffer_rows[int(columns.object[seq])].name
-    text = trace.region(int(columns.region[seq])).text
-    causes = _causes(trace, seq)
-    said = "".join(f" (`{scalar}`{at} is {value})" for scalar, at, value in causes)
-    what = f"the index map of `{name}` gives the block {text}{said}: {words}"
-    hint = "an index map counts blocks, not elements; keep it within the array"
-    if causes:
-        details["caused_by"] = causes
-        scalars = " and ".join(f"`{scalar}`{at}" for scalar, at, _ in causes)
-        hint = f"clamp what the index map makes of {scalars} to the array's blocks"
-    return Fault(what, Severity.ERROR, hint, details)
-
-
-def _is_dropped(
-    trace: Trace, seq: int, faults: Mapping[int, str], region: Region, shape: Any
-) -> bool:
-    """Whether a read overhangs the end, and nothing of that reaches an output."""
-    begins_inside = all(0 <= region.start[d] < shape[d] for d in faults)
-    return begins_inside and harmless.is_dropped(trace, seq)
-
-
-def _causes(trace: Trace, seq: int) -> tuple[tuple[str, str, Any], ...]:
-    """Scalars that the index map of a block read: buffer, subscript, value."""
-    columns = trace.columns
-    found = []
-    for read in origins.operand_reads(trace, seq):
-        row = trace.buffer_rows[int(columns.object[read])]
-        flat, _ = stored.touched(trace, read)
-        if len(flat) == 1 and row.role == "scalar":
-            values = fold.memory(trace, int(columns.object[read]), read).values
-            text = trace.region(int(columns.region[read])).text
-            found.append((row.name, text, values.reshape(-1)[flat[0]].item()))
-    return tuple(dict.fromkeys(found))
-
-
-def _dimensions(region: Region, shape: tuple[int, ...]) -> dict[int, str]:
-    """Each dimension that leaves the buffer, in words."""
-    faults: dict[int, str] = {}
-    for d, ((start, size, stride), dim) in enumerate(
-        zip(region.spans, shape, strict=True)
-    ):
-        last = start + (size - 1) * stride
-        if start < 0:
-            faults[d] = f"dimension {d} of size {dim} begins at {start}"
-        elif last >= dim:
-            end = f"up to {last}" if start < dim else f"from {start}"
-            faults[d] = f"dimension {d} of size {dim} is accessed {end}"
-    return faults
-
-
-def _elements(region: Region, shape: tuple[int, ...], what: str) -> Fault:
-    flat = region.elements
-    assert flat is not None, "a set of elements"
-    outside = flat[~in_range(flat, shape)]
-    known = outside[outside != LOST]
-    words = f"{outside.size} of {flat.size} elements"
-    if known.size:
-        numbers = ", ".join(str(int(number)) for number in known[:3])
-        more = ", …" if outside.size > min(known.size, 3) else ""
-        words += f" ({numbers}{more}) do not exist"
-    else:
-        words += " lie outside" if outside.size > 1 else " lies outside"
-    details = {"elements": tuple(outside.tolist()), "shape": shape}
-    hint = "mask the access, or keep the indices within the shape"
-    return Fault(f"{what} of shape {shape}: {words}", Severity.ERROR, hint, details)
-
-
-def _gathered(fault: Fault, instr: ir.Instr | None) -> Fault | None:
-    """A copy of rows by number; of an image (im2col), whose edge is zeros by design."""
-    steps = (
-        [step for access in instr.accesses for step in access.steps] if instr else []
-    )
-    dims = [dim for step in steps if isinstance(step, ir.Index) for dim in step.dims]
-    if sum(isinstance(dim, ir.Gather) for dim in dims) > 1:
-        return None
-    words = f"{fault.what}; the hardware fills with zeros, or drops, what lies outside"
-    return fault._replace(what=words, severity=Severity.WARNING)
-
-
-def _may_overhang(
-    d: int, region: Region, shape: tuple[int, ...], instr: ir.Instr
-) -> bool:
-    """Whether a block is the last, partial one, or begins in declared padding."""
-    start = region.start[d]
-    dims = instr.params.get("dims", ())
-    padding = dims[d][2] if d < len(dims) and len(dims[d]) > 2 else 0
-    return -padding <= start < shape[d]
-
-
-def _copy(
-    trace: Trace,
-    thread: Any,
-    faults: dict[int, str],
-    box: tuple[Region, tuple[int, ...]],
-    said: tuple[str, dict[str, Any]],
-) -> Fault | None:
-    """An asynchronous copy: only a TMA window may overhang the end."""
-    (region, shape), (what, details) = box, said
-    begins_inside = all(0 <= region.start[d] < shape[d] for d in faults)
-    mode = _oob_mode(trace, thread)
-    if thread.kind != "tma" or not begins_inside or "promise" in mode:
-        hint = "keep the window of the copy within the array"
-        return Fault(what, Severity.ERROR, hint, details)
-    if "zeros" in mode:
-        return None
-    hint = "say so with oob_mode=plgpu.OOBFillMode.ZEROS, or make the window fit"
-    words = f"{what}; the hardware fills with zeros, or drops, what lies outside"
-    return Fault(words, Severity.WARNING, hint, details)
-
-
-def _oob_mode(trace: Trace, thread: Any) -> str:
-    """The fill mode that the user gave to the copy, in lower case; mostly empty."""
-    tape = trace.launches[thread.launch].kernel.tape
-    if not 0 <= thread.instr < len(tape):
-        return ""
-    return str(tape[thread.instr].params.get("oob_mode") or "").lower()
 
 
 def _map_loc(trace: Trace, seq: int) -> ir.Loc | None:

@@ -6,11 +6,9 @@ the pieces of advice that look at what else the threads did.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from pallas_debug.checks import accesses, places, stored
+from pallas_debug.checks import accesses, places, semaphores, stored
 from pallas_debug.checks.races_cells import Cells
 from pallas_debug.checks.uninitialized_read import unset_reads
 from pallas_debug.trace.events import Event
@@ -39,16 +37,14 @@ def shared(trace: Trace, first: Event, second: Event) -> str:
         or trace.threads[int(trace.columns.thread[at])].is_agent
     ):
         return ""
-    told, waits = _told(trace, first), _waits(trace, first)
+    told, waits = said_over(trace, first), awaited(trace, first)
     mine = trace.columns.thread[waits] == trace.columns.thread[at]
     waits = waits[mine & (waits < at)]
     if not len(waits) or waits[-1] < told:
         return ""
     wait, main = trace.events[int(waits[-1])], main_of(first, second)
-    name = wait.buffer.name if wait.buffer else "?"
-    part = wait.region.text if wait.region is not None else ""
     return (
-        f"the wait at {line(wait, main)} counts at `{name}`{part}, which more "
+        f"the wait at {line(wait, main)} counts at {semaphores.name_at(wait)}, which more "
         "than one copy signals, and does not tell which of them is over: give each copy "
         f"its own, or wait for all of them before {line(second, main)}"
     )
@@ -66,7 +62,7 @@ def refilled(trace: Trace, copy: Event, read: Event) -> str:
     issue = int(proxies(trace).issue[copy.thread.number])
     main = main_of(copy, read)
     start, done, reader = line(copy, main), line(read, main), read.thread
-    user = trace.threads[reader.parent] if reader.is_agent else reader
+    user = trace.threads[accesses.starter(trace, read.seq).thread]
     if issue >= 0 and int(trace.columns.thread[issue]) != user.number:
         signal = f"a semaphore that {user.name} signals"
         if copy.launch.backend == "mosaic_gpu":
@@ -84,7 +80,7 @@ def overtaken(trace: Trace, first: Event, second: Event) -> str:
     if first.launch.backend != "mosaic_gpu":
         return ""
     issuer = int(trace.columns.thread[proxies(trace).issue[second.thread.number]])
-    waits = _waits(trace, first)
+    waits = awaited(trace, first)
     threads = trace.columns.thread[waits]
     if not len(waits) or issuer in threads:
         return ""
@@ -96,16 +92,16 @@ def overtaken(trace: Trace, first: Event, second: Event) -> str:
     )
 
 
-def _waits(trace: Trace, copy: Event) -> np.ndarray:
+def awaited(trace: Trace, copy: Event) -> np.ndarray:
     """Every wait where a copy arrives or signals."""
-    columns, told = trace.columns, _told(trace, copy)
+    columns, told = trace.columns, said_over(trace, copy)
     if told < 0:
         return np.zeros(0, np.int64)
     same = (columns.kind == Kind.WAIT) & (columns.object == columns.object[told])
     return np.flatnonzero(same & (columns.region == columns.region[told]))
 
 
-def _told(trace: Trace, copy: Event) -> int:
+def said_over(trace: Trace, copy: Event) -> int:
     """The event by which a copy says that it is over, or -1."""
     columns = trace.columns
     events = columns.of_thread(copy.thread.number)
@@ -159,7 +155,7 @@ def _alike(trace: Trace, event: Event, read: Event) -> np.ndarray:
     events = events[columns.object[events] == columns.object[event.seq]]
     at_line = [trace.events[seq].loc == event.loc for seq in events.tolist()]
     events = events[np.array(at_line, bool)]
-    return events[_overlaps(trace, events, read)]
+    return events[overlaps(trace, events, read)]
 
 
 def has_come(trace: Trace, copy: Event, reader: int, before: int) -> bool:
@@ -173,10 +169,10 @@ def _in_line(trace: Trace, copy: Event, reader: int, before: int) -> tuple[int, 
 
     The first wait is for the first copy, and so on. Zeros where arrivals are counted.
     """
-    columns, told = trace.columns, _told(trace, copy)
+    columns, told = trace.columns, said_over(trace, copy)
     if told < 0 or trace.buffer_rows[int(columns.object[told])].arrivals != 1:
         return 0, 0
-    waits = _waits(trace, copy)
+    waits = awaited(trace, copy)
     waited = int(((columns.thread[waits] == reader) & (waits < before)).sum())
     same = (columns.kind == Kind.ARRIVE) & (columns.object == columns.object[told])
     same &= columns.region == columns.region[told]
@@ -202,7 +198,7 @@ def _is_refill(trace: Trace, copy: Event, read: Event) -> bool:
     columns, rules = trace.columns, proxies(trace)
     issue = int(rules.issue[copy.thread.number])
     same = np.flatnonzero(columns.object[: read.seq] == columns.object[read.seq])
-    same = same[_overlaps(trace, same, read)]
+    same = same[overlaps(trace, same, read)]
     writes = same[np.isin(columns.kind[same], (Kind.WRITE, Kind.UPDATE))]
     writes = writes[columns.thread[writes] != copy.thread.number]
     writes = writes[accesses.started(trace, writes) < issue]
@@ -215,7 +211,7 @@ def _is_refill(trace: Trace, copy: Event, read: Event) -> bool:
     return read.loc not in [trace.events[seq].loc for seq in consumed.tolist()]
 
 
-def _overlaps(trace: Trace, events: np.ndarray, read: Event) -> np.ndarray:
+def overlaps(trace: Trace, events: np.ndarray, read: Event) -> np.ndarray:
     """Which events touch an element that a read touches."""
     columns = trace.columns
     assert read.buffer is not None, "a read has a buffer"
@@ -231,7 +227,7 @@ def _overlaps(trace: Trace, events: np.ndarray, read: Event) -> np.ndarray:
 def arrives_early(trace: Trace, agent: Event, done: int) -> Event | None:
     """Where the thread of a product tells others to go on before that is `done`."""
     columns = trace.columns
-    mine = columns.of_thread(program(trace, agent).number)
+    mine = columns.of_thread(accesses.starter(trace, agent.seq).thread)
     mine = mine[mine > int(proxies(trace).issue[agent.thread.number])]
     if done != NEVER:
         mine = mine[mine < done]
@@ -251,11 +247,3 @@ def signalled(trace: Trace, agent: Event) -> str:
     events = columns.of_thread(agent.thread.number)
     events = events[np.isin(columns.kind[events], (Kind.ARRIVE, Kind.LAND))]
     return trace.buffer_rows[columns.object[events[0]]].name if len(events) else ""
-
-
-def program(trace: Trace, event: Event) -> Any:
-    """The thread of the program behind an event."""
-    thread = event.thread
-    while thread.is_agent and thread.parent >= 0:
-        thread = trace.threads[thread.parent]
-    return thread

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pallas_debug.checks import races
+from pallas_debug.checks import accesses, races, races_slots
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.races import Fault, Race
 from pallas_debug.checks.races_copies import (
@@ -16,7 +16,6 @@ from pallas_debug.checks.races_copies import (
     line,
     main_of,
     overtaken,
-    program,
     refilled,
     shared,
     signalled,
@@ -180,10 +179,11 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
     n = line(second if agent is first else first, main)
     unit, started = races.engine(trace, agent.seq), line(agent, main)
     copy, other = (first, second) if agent is first else (second, first)
-    told = refilled(trace, copy, other) or shared(trace, first, second)
-    told = told or overtaken(trace, first, second)
+    told = refilled(trace, copy, other) or races_slots.in_use(trace, first, second)
+    told = told or shared(trace, first, second) or overtaken(trace, first, second)
     if told:
         return told
+    n = races_slots.next_one(trace, first, second) or n
     if agent.thread.kind == "dma":
         return f"wait for the copy started at {started} before {n}"
     if unit is Engine.WGMMA:
@@ -245,6 +245,11 @@ def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
         barrier = given_back(trace, a.number, first.seq)
         return f"wait before {n} for {barrier} {who} arrives after {m}"
     return f"wait before {n} for a `plgpu.ClusterBarrier` arrived at after {m}"
+
+
+def program(trace: Trace, event: Event) -> Any:
+    """The thread of the program behind an event."""
+    return trace.threads[accesses.starter(trace, event.seq).thread]
 
 
 def are_alike(first: Event, second: Event) -> bool:

@@ -50,7 +50,7 @@ def semaphore_not_zero(trace: Trace) -> Iterator[Finding]:
             trace,
             group,
             f"semaphore {one.name} ends with {one.units} {unit} left: {one.given} "
-            f"signalled, {one.taken} waited for{accesses.times(trace, group)}",
+            f"signalled, {one.taken} waited for{semaphores.times(trace, group)}",
             hint="wait for as many units as are signalled",
             severity=_severity(trace, int(group[0])),
             details={"left": one.units, "given": one.given, "taken": one.taken},

@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pallas_debug.checks import accesses
 from pallas_debug.trace import dtypes, proxies
-from pallas_debug.trace.schema import Kind
+from pallas_debug.trace.events import Event
+from pallas_debug.trace.schema import BufferRow, Kind
+from pallas_debug.trace.tables import on_device
 from pallas_debug.trace.trace import Trace
 
 ON_CHIP = ("smem", "tmem", "regs")
@@ -68,7 +71,7 @@ def left(trace: Trace) -> Iterator[Left]:
         mine_too = events[signals & (of == n)]
         agents = [trace.threads[t].is_agent for t in columns.thread[mine_too].tolist()]
         yield Left(
-            _name(trace, int(last[n])),
+            _owned(trace.events[int(last[n])]),
             int(given[n] - taken[n]),
             int(given[n]),
             int(taken[n]),
@@ -77,11 +80,28 @@ def left(trace: Trace) -> Iterator[Left]:
         )
 
 
-def _name(trace: Trace, signal: int) -> str:
-    event = trace.events[signal]
-    row = event.buffer.row if event.buffer else None
+def _owned(event: Event) -> str:
+    """The same, and whose it is: a signal may come from another device."""
+    device = event.buffer.row.device if event.buffer else -1
+    return on_device(name_at(event), device, event.launch)
+
+
+def times(trace: Trace, signals: np.ndarray) -> str:
+    """Where and how often; of a semaphore of another device, that it was signalled so."""
+    said = accesses.times(trace, signals)
+    is_afar = bool(trace.events[int(signals[0])].owner)
+    return said.replace("; ", "; signalled ", 1) if is_afar else said
+
+
+def name_at(event: Event) -> str:
+    """The barrier or semaphore of an event, by its name: `` `sems`[1, 0] ``."""
     element = event.region.start[0] if event.region and event.region.start else 0
-    return "?" if row is None else f"`{row.name}`{element_of(row.shape, element)}"
+    return named(event.buffer.row, element) if event.buffer else "?"
+
+
+def named(row: BufferRow, element: int) -> str:
+    """The same of a buffer and the number of its element."""
+    return f"`{row.name}`{element_of(row.shape, element)}"
 
 
 def element_of(shape: Sequence[int], number: int) -> str:

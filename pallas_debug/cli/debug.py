@@ -67,7 +67,7 @@ def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -
         else:
             if error is not None:
                 script.show(error)
-        if ending.failed:
+        if ending.failed and ending != script.STOPPED:  # then its error says why
             print(ending, file=sys.stderr)
         if not made.trace.launches:
             return _nothing(ending, arguments, stopped)

@@ -30,6 +30,9 @@ def evaluate(prompt: Any, rest: str) -> str:
 @command("where", "bt", "[all]")
 def where(prompt: Any, rest: str) -> str:
     """The scopes around the focused thread with their source lines, or all threads'."""
+    if rest not in ("", "all"):
+        accepted = "nothing, or all: every thread"
+        raise errors.BadOption(option="where", value=rest, accepted=accepted)
     return repr(prompt.session.where(all=rest == "all"))
 
 
@@ -49,7 +52,7 @@ def threads(prompt: Any, rest: str) -> str:
 @command("memory", "x", "BUFFER[REGION]")
 def memory(prompt: Any, rest: str) -> str:
     """What a buffer holds here, and how much of it is set."""
-    name, box = part(rest)
+    name, box = part(prompt, rest)
     return prompt.session.contents(name, box)
 
 

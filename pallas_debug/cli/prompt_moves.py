@@ -86,7 +86,7 @@ def jump(prompt: Any, rest: str) -> str:
 @command("last_write", "w", "BUFFER[INDICES]")
 def last_write(prompt: Any, rest: str) -> str:
     """To the event that last set an element: `last_write acc[0, 1]`."""
-    name, place = part(rest)
+    name, place = part(prompt, rest)
     try:
         element = ast.literal_eval(place or "[]")
     except (SyntaxError, ValueError):
@@ -120,7 +120,7 @@ def watch(prompt: Any, rest: str) -> str:
     """Stops where a part of a buffer is touched: `watch acc[0:4, 2] on change`."""
     text, when = split_if(rest)
     place, _, on = text.partition(" on ")
-    name, box = part(place)
+    name, box = part(prompt, place)
     made = prompt.session.watch(name, box, on=on.strip() or "write", when=when)
     return f"watchpoint {made}"
 

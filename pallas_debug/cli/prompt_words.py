@@ -7,10 +7,10 @@ import re
 from typing import Any
 
 from pallas_debug import errors
+from pallas_debug.session import parts
 from pallas_debug.session.breakpoints import conditions_of
 
 IF = re.compile(r"(.*?)\s*(?:\bif\b\s*(.*))?$", re.DOTALL)
-PART = re.compile(r"([^\[\]]+?)\s*(\[.*\])?")
 APART = re.compile(r"(?<=[\w)\]\"'])\s+(?=\w+=)")
 
 
@@ -28,14 +28,13 @@ def integer(name: str, text: str) -> int:
         raise errors.BadOption(option=name, value=text, accepted="a number") from None
 
 
-def part(text: str) -> tuple[Any, str | None]:
+def part(prompt: Any, text: str) -> tuple[Any, str | None]:
     """A buffer's name or number, and the part that stands behind it."""
-    found = PART.fullmatch(text.strip())
-    if found is None:
+    name, rest = parts.split(prompt.session.trace, text)
+    if not name:
         raise errors.BadOption(
             option="buffer", value=text, accepted="a buffer such as `acc` or `acc[0:4]`"
         )
-    name, rest = found.groups()
     return (int(name) if name.isdigit() else name), rest
 
 

@@ -19,6 +19,7 @@ from pallas_debug.jaxlink import locations, privates
 
 _CALL_WITH_STAR = dis.opmap["CALL_FUNCTION_EX"]
 _STARRED = re.compile(r"\w+\[\d+\]")
+_PLACE = re.compile(r"\w+\[(\d+)\](.*)")
 _KEYWORD = re.compile(r"(\w+)\['(\w+)'\](.*)")
 
 
@@ -40,6 +41,7 @@ def of_wrapped(body: Any, count: int) -> tuple[list[str], list[str]]:
     starred = [name for name in scratch if _STARRED.fullmatch(name)]
     if star and len(starred) + len(keywords) == len(scratch):
         names = _handed_on(inner, code, count + len(starred), _roots(keywords))
+        names = names or _with_star(own, star, _places(body, count), len(starred))
         return names[:count], names[count:] + keywords
     return _before({name.split("[")[0] for name in scratch}, own, count), []
 
@@ -51,7 +53,7 @@ def of_starred(body: Any, names: list[str]) -> list[str]:
     code = _code(body)
     if code is None or not _star(code):
         return names
-    return _handed_on(body, code, len(names))
+    return _handed_on(body, code, len(names)) or names
 
 
 def _keywords(scratch: list[str], code: types.CodeType) -> list[str]:
@@ -71,17 +73,34 @@ def _roots(keywords: list[str]) -> set[str]:
 def _handed_on(
     jaxpr: Any, code: types.CodeType, count: int, keywords: Set[str] = frozenset()
 ) -> list[str]:
-    """Parameters of the one function that gets all references, else of `*refs`."""
+    """Parameters of the one function that gets all references, none if there is none."""
     called = {
         inner
         for inner in _called(jaxpr, code)
         if len([n for n in _taken(inner) if n not in keywords]) == count
         and keywords <= set(_taken(inner))
     }
-    if len(called) == 1:
-        return [n for n in _taken(called.pop()) if n not in keywords][:count]
-    own, star = _parameters(code), _star(code)
-    return own[:count] + [f"{star}[{i}]" for i in range(count - len(own))]
+    if len(called) != 1:
+        return []
+    return [n for n in _taken(called.pop()) if n not in keywords][:count]
+
+
+def _places(body: Any, count: int) -> list[tuple[int, str]]:
+    """The argument that each of the first references is of, and where in it."""
+    names = list(body.debug_info.arg_names or ())[:count]
+    found = [_PLACE.fullmatch(str(name)) for name in names]
+    if len(found) < count or not all(found):
+        return [(place, "") for place in range(count)]
+    return [(int(match[1]), match[2]) for match in found if match]
+
+
+def _with_star(
+    own: list[str], star: str, places: list[tuple[int, str]], scratch: int
+) -> list[str]:
+    """Names of all references of `def f(a, *refs)`: arguments, and the scratch after them."""
+    end = max((place for place, _ in places), default=-1) + 1
+    known = [*own, *(f"{star}[{i}]" for i in range(end + scratch - len(own)))]
+    return [known[place] + rest for place, rest in places] + known[end : end + scratch]
 
 
 def _called(jaxpr: Any, code: types.CodeType) -> Iterator[types.CodeType]:

@@ -191,7 +191,9 @@ def _linear_index(block: Any, shape: tuple[int, ...]) -> int:
         0 <= i < size for i, size in zip(at, sizes, strict=True)
     )
     if not inside:
-        accepted = f"linear indices below {math.prod(shape)}, or points of {shape}"
+        count = math.prod(shape)
+        blocks = f"{count:,} block{'s' * (count != 1)}"
+        accepted = f"blocks of this grid of {shape}: it has {blocks}, numbered from 0"
         raise BadOption(option="blocks", value=block, accepted=accepted)
     number = 0
     for i, size in zip(at, sizes, strict=True):

@@ -97,21 +97,17 @@ class Options:
 
 def _points(given: Any) -> tuple[int | tuple[int, ...], ...]:
     """Grid points as numbers and as coordinates: each once, numbers first."""
-    found = {_point(row) for row in ([given] if _is_number(given) else _each(given))}
+    found = {_point(row) for row in ([given] if is_whole(given) else _each(given))}
     return tuple(sorted(found, key=lambda at: (isinstance(at, tuple), at)))
 
 
 def _point(row: Any) -> int | tuple[int, ...]:
-    if _is_number(row):
+    if is_whole(row):
         return operator.index(row)
     place = _each(row)
-    if not all(map(_is_number, place)):
+    if not all(map(is_whole, place)):
         raise _refused(row)
     return tuple(map(operator.index, place))
-
-
-def _is_number(value: Any) -> bool:
-    return type(value) is int or (is_whole(value) and not isinstance(value, bool))
 
 
 def _each(value: Any) -> list[Any]:

@@ -157,7 +157,11 @@ class CellRecorder:
             while self._running.pop() is not info:
                 pass
         if self._context is not None and not self._is_running(self._owner):
-            self.close(getattr(result, "error_in_exec", None))
+            error = getattr(result, "error_in_exec", None)
+            is_echo = error is not None and self.stopped(error)
+            stopped = self.close(error)
+            if is_echo and stopped is not None:
+                result.error_in_exec = stopped  # what a notebook's runner reports
 
     def stopped(self, error: BaseException) -> bool:
         """Whether JAX raised `error` only because the open recording had stopped."""
@@ -166,17 +170,20 @@ class CellRecorder:
     def _is_running(self, info: Any) -> bool:
         return any(cell is info for cell in self._running)
 
-    def close(self, error: BaseException | None = None) -> None:
+    def close(self, error: BaseException | None = None) -> BaseException | None:
         """Closes the recording, if one is open, and shows it.
 
         Args:
           error: What ended the cell, if it did not end by itself.
+
+        Returns:
+          What else stopped the recording, if anything did.
         """
         context, recording = self._context, self._recording
         arguments = self._arguments
         self._context = self._recording = self._arguments = self._owner = None
         if context is None:
-            return
+            return None
         stopped: BaseException | None = None
         try:
             if error is None:
@@ -187,3 +194,4 @@ class CellRecorder:
             # An event's callback may not raise: IPython would show it as a crash.
             stopped = raised if raised is not error else None
         self._show(recording, arguments, error, stopped)
+        return stopped

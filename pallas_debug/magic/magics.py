@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import keyword
 from typing import Any
 
 from IPython.core.error import UsageError
@@ -142,6 +143,8 @@ class PallasDebugMagics(Magics):
         for flag, name in (("-o", parsed.output), ("-s", parsed.session)):
             if name and not name.isidentifier():
                 raise UsageError(f"{flag} {name}: not a name")
+            if name and keyword.iskeyword(name):
+                raise UsageError(f"{flag} {name}: a word of Python, not a name")
         self._options(parsed)
         return parsed
 

@@ -30,10 +30,6 @@ WATCHED = {
     "change": ("write", "update"),
 }
 CONDITIONS = (*QUERIES, "finding")
-UNMET = (
-    "no event meets it; only lines with recorded events can stop, "
-    "and JAX drops code whose result nobody uses"
-)
 SOME, MOST = 64, 4096  # candidates that are looked at together
 
 
@@ -48,7 +44,7 @@ class Breakpoint:
       enabled: Whether it stops anybody.
       label: What the user calls it.
       change: Stop only where the values in the region differ before and after.
-      is_met: Whether there was an event at which it can stop, when it was set.
+      unmet: Why no event could stop there when it was set; empty if one could.
     """
 
     id: int
@@ -57,7 +53,7 @@ class Breakpoint:
     enabled: bool = True
     label: str = ""
     change: bool = False
-    is_met: bool = field(default=True, compare=False)
+    unmet: str = field(default="", compare=False)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as a view state holds it."""
@@ -83,10 +79,11 @@ class Breakpoint:
         return not self.when and not self.change
 
     def __str__(self) -> str:
-        words = [f"{self.id}: {self.label + ': ' if self.label else ''}{self.where}"]
+        words = [f"{self.id}:", f"{self.label}:" * bool(self.label), self.where]
         words += [f"when {self.when}"] * bool(self.when)
         words += ["on change"] * self.change + ["(disabled)"] * (not self.enabled)
-        return " ".join(words) + ("" if self.is_met else f"; {UNMET}")
+        said = " ".join(filter(None, words))
+        return f"{said}; {self.unmet}" if self.unmet else said
 
     __repr__ = __str__
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from pallas_debug import errors
 from pallas_debug.accepted import text
+from pallas_debug.session.parts import Joined, names_of
 from pallas_debug.session.replay import Moment, Replay
 from pallas_debug.session.variables import contents, known_names, placed, visible
 from pallas_debug.trace import Trace
@@ -41,15 +42,17 @@ class Expression:
     names: frozenset[str]
 
 
-def expression(written: Any, option: str = "when") -> Expression:
-    """Compiles an expression; refused if it is none."""
-    return _compiled(text(option, written, ACCEPTED), option)
+def expression(trace: Trace, written: Any, option: str = "when") -> Expression:
+    """Compiles an expression over variables of a trace; refused if it is none."""
+    parts = (name for name in names_of(trace) if not name.isidentifier())
+    return _compiled(text(option, written, ACCEPTED), option, frozenset(parts))
 
 
 @lru_cache(maxsize=64)
-def _compiled(text: str, option: str) -> Expression:
+def _compiled(text: str, option: str, parts: frozenset[str]) -> Expression:
     try:
         tree = ast.parse(text.strip(), mode="eval")
+        tree = Joined(parts).visit(tree) if parts else tree
         code = compile(tree, "<when>", "eval")
     except (SyntaxError, ValueError, RecursionError) as error:
         said = getattr(error, "msg", str(error))
@@ -73,8 +76,7 @@ def refuse_unknown(
 
     With `here`, which names what has a value at one place, only that is offered.
     """
-    kernels = {id(launch.kernel): launch.kernel for launch in trace.launches}
-    known = {name for kernel in kernels.values() for name in known_names(kernel)}
+    known = names_of(trace)
     for name in sorted(one.names - known - set(facts(trace, 0) if len(trace) else ())):
         offered = tuple(sorted(known if here is None else here())) or NOTHING_HERE
         raise errors.BadOption(option=option, value=name, accepted=offered)
@@ -118,9 +120,8 @@ def holding(
     trace: Trace, replay: Replay, text: str, events: Sequence[int]
 ) -> Iterator[bool]:
     """For rising events whether an expression is true for each one's thread."""
-    one = expression(text)
-    kernels = {id(la.kernel): la.kernel for la in trace.launches}
-    wanted = one.names & {name for k in kernels.values() for name in known_names(k)}
+    one = expression(trace, text)
+    wanted = one.names & names_of(trace)
     if not wanted:
         for event in events:
             yield is_true(evaluate(trace, one, {}, event))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pallas_debug import errors, ir
+from pallas_debug import ir
 from pallas_debug.ir.assignments import source_lines
 from pallas_debug.session.held import Held
 from pallas_debug.session.navigation import Focus, last_event
@@ -216,10 +216,9 @@ def contents(trace: Trace, buffer: int, memory: Held, part: Any = None) -> str:
     """
     entry = trace.buffers[buffer]
     box = () if part is None else boxes.box_of(part)
-    extents = boxes.extents(box, entry.shape)
-    if extents is None:
-        accepted = f"at most {len(entry.shape)} dimensions"
-        raise errors.BadOption(option="region", value=part, accepted=accepted)
+    if box:
+        boxes.refuse_outside(box, [entry.shape])
+    extents = boxes.extents(box, entry.shape) or ()
     cut = tuple(slice(start, stop) for start, stop in extents)
     values, set_, known = (array[cut] for array in memory)
     state = f"{int(set_.sum()):,} of {set_.size:,} elements set"
@@ -227,7 +226,10 @@ def contents(trace: Trace, buffer: int, memory: Held, part: Any = None) -> str:
         state += f", {int((~known).sum()):,} of them not recorded (?); {RECORD}"
     where = boxes.text_of(box) if box else ""
     shape = ", ".join(map(str, entry.shape))
-    head = f"{entry.name}{where}: {entry.dtype}[{shape}] in {entry.space}, {state}"
+    space = entry.space
+    if entry.launch.mesh:
+        space += f" on device {entry.row.device}"
+    head = f"{entry.name}{where}: {entry.dtype}[{shape}] in {space}, {state}"
     places = np.arange(values.size).reshape(values.shape)
 
     def word(place: Any) -> str:

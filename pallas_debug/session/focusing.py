@@ -14,6 +14,7 @@ from pallas_debug.checks import Report
 from pallas_debug.session import navigation
 from pallas_debug.session.navigation import Focus
 from pallas_debug.trace import Trace, fold
+from pallas_debug.trace.query import about_a_buffer
 
 A_TRACE = "a trace (from a file: load(path))"
 
@@ -141,18 +142,37 @@ class Focusing:
         if not isinstance(number, str):
             return fold.buffer_number(self.trace, buffer)
         found = [i for i, row in enumerate(rows) if row.name == number]
+        device, meant = self._device(), self._meant()
         tests: list[Callable[[int], bool]] = [
             lambda i: rows[i].launch == focus.launch,
+            lambda i: rows[i].device == device or i == meant,
             lambda i: rows[i].block in (focus.block, -1),
             lambda i: rows[i].thread in (focus.thread, -1),
             self._is_alive,
+            lambda i: i == meant,
         ]
         for test in tests:
             nearer = [i for i in found if test(i)]
             found = nearer or found
-        if len(found) > 1 and all(self._is_alive(i) for i in found):
-            found = [i for i in found if i == focus.buffer] or found
         return fold.buffer_number(self.trace, found[0] if found else number)
+
+    def _device(self) -> int:
+        """The device of the focused thread."""
+        thread = self.looking_at.thread
+        return self.trace.thread_rows[thread].device if thread >= 0 else -1
+
+    def _meant(self) -> int:
+        """The buffer that stays in focus, else the one that the thread has just used.
+
+        The one before that would depend on the way here.
+        """
+        focus, event = self.looking_at, self.cursor - 1
+        if focus.pinned:
+            return focus.buffer
+        if event < 0 or int(self.trace.columns.thread[event]) != focus.thread:
+            return -1
+        here = about_a_buffer(self.trace, np.array([event]))[0]
+        return int(self.trace.columns.object[event]) if here else -1
 
     def _moment(self, at: Any, option: str = "at") -> int:
         """A cursor: this one, or the one that an argument says."""

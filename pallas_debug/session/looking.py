@@ -62,20 +62,24 @@ class Looking(Stopping):
         self, expression: str, *, thread: int | None = None, at: int | None = None
     ) -> Any:
         """The value of a Python expression over the variables here."""
-        one = conditions.expression(expression, "expression")
+        one = conditions.expression(self.trace, expression, "expression")
         at, thread = self._moment(at), self._thread(thread)
         if not at:
-            accepted = "it after the first step"
-            raise errors.BadOption(
-                option="expression", value=expression, accepted=accepted
-            )
+            accepted = f"1 … {len(self.trace)}: after an event; step() goes to one"
+            raise errors.BadOption(option="at", value=at, accepted=accepted)
         here = lambda: self.variables(thread, at)
         conditions.refuse_unknown(self.trace, one, "expression", here)
         known = self.variables(thread, at) if one.names else {}
         return conditions.evaluate(self.trace, one, known, at - 1)
 
     def memory(self, buffer: Any, at: int | None = None) -> fold.Memory:
-        """Contents of a buffer at the cursor: values, and which of them are set."""
+        """Contents of a buffer at the cursor: values, and which of them are set.
+
+        A name means the buffer of the focused thread's device and block; where the
+        current event uses another device's, as a remote copy does, it means that one.
+        `focus(device=…)` looks at another device; a number or an entry of
+        `trace.buffers` means exactly one, whatever the focus.
+        """
         number = self._buffer(buffer)
         found = held(self.trace, self.replaying, number, self._moment(at))
         return fold.Memory(found.values, found.initialized)

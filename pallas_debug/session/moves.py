@@ -14,6 +14,8 @@ from pallas_debug.session.navigation import COMMANDS
 from pallas_debug.session.stops import Stop
 
 NOTHING = "nothing further"
+COUNTS = "a number of events, 0 or more"
+OPPOSITE = {"step": "back({}) goes back", "back": "step({}) goes on"}
 WHAT = {
     "step": "this is the end",
     "back": "this is the beginning",
@@ -39,11 +41,11 @@ class Moves(Focusing):
 
     def step(self, count: int = 1) -> Stop:
         """The next event, of whatever thread; or `count` events further."""
-        return self._by(whole("count", count), "step")
+        return self._by(1, count, "step")
 
     def back(self, count: int = 1) -> Stop:
         """One event back; or `count`."""
-        return self._by(-whole("count", count), "back")
+        return self._by(-1, count, "back")
 
     def next_thread(self) -> Stop:
         """The next event of the focused thread."""
@@ -167,8 +169,14 @@ class Moves(Focusing):
 
     # -- how to get there ----------------------------------------------------
 
-    def _by(self, count: int, name: str) -> Stop:
-        target = min(max(self.cursor + count, 0), len(self.trace))
+    def _by(self, way: int, count: Any, name: str) -> Stop:
+        count = whole("count", count, COUNTS)
+        if count < 0:
+            other = f"{COUNTS}: {OPPOSITE[name].format(-count)}"
+            raise errors.BadOption(option="count", value=count, accepted=other)
+        if not count:
+            return self._stay("nothing to do: 0 events")
+        target = min(max(self.cursor + way * count, 0), len(self.trace))
         if target == self.cursor:
             return self._stay(f"{NOTHING}: {WHAT[name]}")
         return self._go(target)
@@ -183,9 +191,9 @@ class Moves(Focusing):
         report = self.judged()
         found = look(evidence(report), self.cursor)
         if found is None:
-            return self._stay(
-                f"{NOTHING}: no finding points at an event {word} than here"
-            )
+            lacking = f"no finding points at an event {word} than here"
+            lacking = lacking if report.findings else "the checks found nothing"
+            return self._stay(f"{NOTHING}: {lacking}")
         said = (f"{f.code} {f.name}: {f.message}" for f in report.at(found - 1))
         return self._go(found, "\n".join(said))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -156,6 +157,10 @@ def _integer(
     if instr.op == "lax.convert_element_type":
         lost = _cast(result, operands[0])
         kind = CAST
+    elif instr.op == "lax.dot_general":
+        exact = _contracted(instr, result, operands)
+        lost, kind = np.asarray(exact != result), WRAP
+        operands = tuple(np.asarray(exact)[lost][:1])  # its first one
     else:
         lost, kind = _wrapped(instr.op, result, operands), WRAP
     if lost is not None and np.any(lost):
@@ -191,6 +196,19 @@ def _wrapped(op: str, result: Any, operands: Any) -> Any:
     limit = math.ldexp(1.0, dtype.itemsize * 8 - 1)
     wide = np.multiply(a, b, dtype=np.float64)
     return (wide >= limit) | (wide < -limit)
+
+
+def _contracted(instr: ir.Instr, result: Any, operands: Any) -> Any:
+    """Sums of products before they are stored in a dtype that is meant to be short.
+
+    In 32 bits or more, where sums may wrap on purpose, and unsigned: the result itself.
+    """
+    pure, dtype = instr.pure, np.asarray(result).dtype
+    is_short_sum = dtype.kind == "i" and dtype.itemsize < 4
+    if pure is None or not is_short_sum or "OUT" not in pure.expr:
+        return result
+    wide = replace(pure, env={**pure.env, "OUT": np.dtype(np.int64)})
+    return wide.call(*operands)
 
 
 def _exact(op: str, a: int, b: int) -> int:

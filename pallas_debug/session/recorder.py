@@ -15,6 +15,7 @@ import numpy as np
 from pallas_debug import ir, machine
 from pallas_debug.errors import BadOption, PallasDebugError, or_list
 from pallas_debug.ir import chips
+from pallas_debug.machine.facts import start_chosen
 from pallas_debug.machine.options import Options
 from pallas_debug.session.programs import program_of
 from pallas_debug.trace import close
@@ -88,7 +89,7 @@ class Recorder:
         self, kernel: ir.Kernel, call: Any, arguments: list[np.ndarray]
     ) -> ir.Launch:
         grid, arguments = _grid(kernel, arguments)
-        return ir.Launch(
+        launch = ir.Launch(
             kernel=kernel,
             arguments=tuple(arguments),
             grid=grid,
@@ -96,6 +97,8 @@ class Recorder:
             device=call.device,
             chip=chip_for(kernel, self.options.chip),
         )
+        start_chosen(launch, self.options)  # a block that is not there is refused here
+        return launch
 
     def _denormals(self) -> Any:
         """Subnormal numbers flushed to zero, as XLA does on a CPU."""

@@ -7,7 +7,6 @@ from pure functions of the trace, and from executing the launch again.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -18,14 +17,17 @@ from pallas_debug import errors
 from pallas_debug.accepted import whole
 from pallas_debug.checks import Finding
 from pallas_debug.machine.options import Options
-from pallas_debug.session import attaching, display, diversion, witness
+from pallas_debug.session import attaching, display, diversion, parts, witness
 from pallas_debug.session.diversion import Diversion, Edit
 from pallas_debug.session.looking import Looking
 from pallas_debug.session.variables import visible
 from pallas_debug.trace import Trace, boxes, fold
 
 Class = TypeVar("Class", bound=type[Any])  # the decorated class keeps its type
-SUBSCRIPT = re.compile(r"\s*([^\[\]]+?)\s*(\[.*\])?\s*")
+NO_FINDINGS = (
+    "none: the checks found nothing; "
+    "interleave(seed) runs another schedule all the same"
+)
 
 
 def _one_class(cls: Class) -> Class:
@@ -110,9 +112,9 @@ class Session(Looking):
         """
         if not isinstance(finding, Finding):
             known = self.judged().findings
-            words = f"a finding, or its number below {len(known)}"
-            high = len(known) - 1
-            finding = known[whole("finding", finding, words, low=0, high=high)]
+            last = len(known) - 1
+            words = f"a finding, or its number: 0 … {last}" if known else NO_FINDINGS
+            finding = known[whole("finding", finding, words, low=0, high=last)]
         launch = max(finding.launch, 0)
         schedule = finding.details.get("schedule")
         if schedule is None:
@@ -120,8 +122,9 @@ class Session(Looking):
         else:
             chosen = diversion.threads_of(schedule, launch)
         if chosen is None:
-            accepted = f"one that shows: none of {witness.SEEDS} interleavings did"
-            raise errors.BadOption(option="finding", value=finding, accepted=accepted)
+            said, tried = f"{finding.code} {finding.name}", witness.SEEDS
+            accepted = f"one that changes a result: none of {tried} interleavings did"
+            raise errors.BadOption(option="finding", value=said, accepted=accepted)
         made = diversion.scheduled(self.trace, self.replaying, launch, choices=chosen)
         return self._run(f"schedule of {finding.code}", launch, made)
 
@@ -163,8 +166,8 @@ class Session(Looking):
     ) -> tuple[Edit, str]:
         """What to set where, and its name: a variable's register, else memory."""
         word = name
-        if isinstance(name, str) and (found := SUBSCRIPT.fullmatch(name)):
-            word, written = found.groups()
+        if isinstance(name, str):
+            word, written = parts.split(self.trace, name)
             part = written if part is None else part
         box = () if part is None else boxes.box_of(part)
         if not isinstance(word, str):

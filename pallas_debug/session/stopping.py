@@ -12,7 +12,7 @@ from pallas_debug import errors
 from pallas_debug.accepted import flag, is_whole, of_type, one_of, scalar
 from pallas_debug.accepted import text as words
 from pallas_debug.machine.options import Options
-from pallas_debug.session import breakpoints, conditions, entries, growing
+from pallas_debug.session import breakpoints, conditions, entries, growing, unmet
 from pallas_debug.session.breakpoints import WATCHED, Breakpoint, conditions_of
 from pallas_debug.session.known import options_of
 from pallas_debug.session.moves import NOTHING, Moves
@@ -133,26 +133,20 @@ class Stopping(Moves):
         known = wanted if isinstance(wanted, str) or is_whole(wanted) else None
         rows = enumerate(self.trace.buffer_rows)
         shapes = [row.shape for i, row in rows if known in (i, row.name)]
-        parts = [boxes.extents(box, shape) for shape in shapes]
-        if shapes and not any(
-            part is not None and all(low < high for low, high in part) for part in parts
-        ):
-            seen = errors.or_list(tuple(map(str, dict.fromkeys(shapes))))
-            raise errors.BadOption(
-                option="region",
-                value=boxes.text_of(box),
-                accepted=f"indices or slices inside the shape {seen}",
-            )
+        if shapes:
+            boxes.refuse_outside(box, [*dict.fromkeys(shapes)])
         return boxes.text_of(box)
 
     def add(self, one: Breakpoint) -> Breakpoint:
         """Adds a breakpoint; what it asks for is checked now."""
         one = of_type("breakpoint", one, Breakpoint, "a Breakpoint; or use break_at")
-        is_met = len(self._stops_of(one)) > 0
+        met = len(self._stops_of(one))
+        why = "" if met else unmet.why(self.trace, conditions_of(one.where), self.find)
         if one.when:
-            conditions.refuse_unknown(self.trace, conditions.expression(one.when))
+            asked = conditions.expression(self.trace, one.when)
+            conditions.refuse_unknown(self.trace, asked)
         self._set = max([self._set, *(held.id for held in self.breakpoints)])
-        made = replace(one, id=one.id or self._set + 1, is_met=is_met)
+        made = replace(one, id=one.id or self._set + 1, unmet=why)
         self._set = max(self._set, made.id)
         self.breakpoints.append(made)
         self._tell()
@@ -234,12 +228,16 @@ class Stopping(Moves):
             return self._go(
                 hit.event + 1, f"breakpoint {hit.breakpoint}", hit.breakpoint
             )
-        word = "beginning" if backwards else "end"
-        edge = 0 if backwards else len(self.trace)
-        why = f"{NOTHING}: no breakpoint stops before the {word}"
+        word, more = "beginning" if backwards else "end", ""
         if not backwards and self.is_cut:
-            end = self.trace.launches[-1].outcome.message
-            why += f" of what was recorded ({end}); continue_() records more"
+            word += f" of what was recorded ({self.trace.launches[-1].outcome.message})"
+            more = "; continue_() records more"
+        edge = 0 if backwards else len(self.trace)
+        why = f"no breakpoint stops before the {word}"
+        if self.cursor == edge:
+            other = "continue_" if backwards else "reverse_continue"
+            why = f"this is the {word}; {other}() goes the other way"
+        why = f"{NOTHING}: {why}{more}"
         return self._stay(why) if self.cursor == edge else self._go(edge, why)
 
     def _holds(self, one: Breakpoint, events: Sequence[int]) -> Iterator[bool]:

@@ -44,12 +44,8 @@ def box_of(value: Any) -> Box:
 def _is_side(value: Any) -> bool:
     if isinstance(value, slice):
         numbers = [n for n in (value.start, value.stop, value.step) if n is not None]
-        return all(map(_is_number, numbers)) and value.step in (None, 1)
-    return value is ... or _is_number(value)
-
-
-def _is_number(value: Any) -> bool:
-    return is_whole(value) and not isinstance(value, bool)
+        return all(map(is_whole, numbers)) and value.step in (None, 1)
+    return value is ... or is_whole(value)
 
 
 def _plain(side: Any) -> Side:
@@ -117,6 +113,16 @@ def extents(box: Box, shape: Sequence[int]) -> Extents | None:
             stop = start + 1
         found.append((max(start, 0), min(stop, size)))
     return tuple(found)
+
+
+def refuse_outside(box: Box, shapes: Sequence[Sequence[int]]) -> None:
+    """Refuses a box that has nothing in a buffer of any of these shapes."""
+    parts = [extents(box, shape) for shape in shapes]
+    if any(part is not None and all(a < b for a, b in part) for part in parts):
+        return
+    seen = errors.or_list(tuple(str(tuple(shape)) for shape in shapes))
+    accepted = f"indices or slices inside the shape {seen}"
+    raise errors.BadOption(option="region", value=text_of(box), accepted=accepted)
 
 
 def touching(

@@ -1,7 +1,6 @@
 """The side tables as people read them: launches, threads, buffers with names and places.
 
-Each entry joins a schema row with what the rest of the trace knows about it. Entries
-are views; the facts stay in the rows and columns.
+Each entry is a view that joins a schema row with what the rest of the trace knows.
 """
 
 from __future__ import annotations
@@ -166,7 +165,7 @@ class RecordedThread:
         else:
             index = self.row.index if self.row.index >= 0 else self.number
             text = " of ".join(filter(None, (f"{self.kind} {index}", where)))
-        return _on_device(text, self.row.device, self.launch)
+        return on_device(text, self.row.device, self.launch)
 
     def __repr__(self) -> str:
         return f"<thread {self.number}: {self.name}>"
@@ -286,7 +285,7 @@ def _owner(row: schema.BufferRow, launch: RecordedLaunch, trace: Any) -> str:
     if row.scope == "thread" and row.thread >= 0:
         return trace.threads[row.thread].name
     text = _place(launch.coordinates(row.block), launch) or "the launch"
-    return _on_device(text, row.device, launch)
+    return on_device(text, row.device, launch)
 
 
 def _place(block: Coordinates | None, launch: RecordedLaunch) -> str:
@@ -295,6 +294,7 @@ def _place(block: Coordinates | None, launch: RecordedLaunch) -> str:
     return "" if own is None or (launch.mesh and not own) else f"block {own}"
 
 
-def _on_device(text: str, device: int, launch: RecordedLaunch) -> str:
+def on_device(text: str, device: int, launch: RecordedLaunch) -> str:
+    """`text`, and on which device where there are several."""
     devices = math.prod(launch.axes.values())
     return f"{text} on device {device}" if devices > 1 and device >= 0 else text

@@ -118,3 +118,19 @@ def test_blocks_are_joined_by_line():
         t.arrive(bar, line=3)
     finding = only(run_checks(b.close(), select=BARRIERS), "PD212")
     assert (finding.count, codes(run_checks(b.close()))) == (3, ["PD212"])
+
+
+def test_element_of_an_array_is_named_as_it_is_indexed():
+    t = Turns()
+    sync = {"space": "barrier", "role": "sync", "block": 0, "arrivals": 1}
+    t.bar = t.b.buffer("bars", (2, 3), "barrier", **sync)
+    t.a.arrive(t.bar, 5, line=3)
+    t.a.phase(t.bar, 5, done=1, line=3)
+    t.a.arrive(t.bar, 5, before=1, line=4)
+    t.a.phase(t.bar, 5, done=2, line=4)
+    t.w.wait(t.bar, 5, aux=1, line=7)
+    late = t.b.buffer("late", (2, 3), "barrier", **sync | {"arrivals": 2})
+    t.a.arrive(late, 4, line=9)
+    found = t.report()
+    assert "barrier `bars`[1, 2] was complete" in only(found, "PD211").message
+    assert "barrier `late`[1, 1] ends with 1" in only(found, "PD212").message

@@ -291,6 +291,35 @@ def test_signed_overflow(fn, words):
     assert not pldb.check(apply(fn, 2, dtype=jnp.int32), x[:1].repeat(2)).findings
 
 
+def contracted(out, batch=False):
+    """Products of int8, summed in another dtype."""
+    dims = (((2,), (1,)), ((0,), (0,))) if batch else (((1,), (0,)), ((), ()))
+
+    def kernel(a, b, o):
+        o[...] = jax.lax.dot_general(a[...], b[...], dims, preferred_element_type=out)
+
+    shape = (2, 32, 128) if batch else (32, 128)
+    return pl.pallas_call(kernel, out_shape=jax.ShapeDtypeStruct(shape, out))
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_sum_of_products_that_wraps_in_a_short_integer(batch):
+    lead = (2,) if batch else ()
+    a, b = jnp.ones((*lead, 32, 64), jnp.int8), jnp.ones((*lead, 64, 128), jnp.int8)
+    large = a.at[..., 3, :].set(2)
+    finding = only(pldb.check(contracted(jnp.int8, batch), large, b), "PD405")
+    at = (*[0] * batch, 3, 0)
+    said = (
+        f"a sum of products is 128; `dot_general` gives -128 in int8, at element {at}"
+    )
+    assert said in finding.message
+    assert "preferred_element_type" in finding.hint
+    # It is the sum that counts, not what it might have been; and longer ones may wrap.
+    assert not pldb.check(contracted(jnp.int8, batch), a, b).findings
+    for wider in (jnp.int16, jnp.int32, jnp.uint8):
+        assert not pldb.check(contracted(wider, batch), large, b).findings
+
+
 def test_unsigned_integers_may_wrap():
     x = jnp.asarray([1, 100_000], jnp.uint32)
     square = apply(lambda x: x * x, 2, dtype=jnp.uint32)

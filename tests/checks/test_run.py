@@ -30,6 +30,7 @@ PLUMBING |= {"races_copies", "causes", "causes_of_order", "remedies"}
 PLUMBING |= {"semaphores", "decided", "places"}
 PLUMBING |= {"births", "odd", "origins", "paths", "stored", "tapeflow", "target"}
 PLUMBING |= {"suppression", "foreseen", "cut_short", "harmless"}
+PLUMBING |= {"causes_of_indices", "outside", "races_slots", "sums_of_reads"}
 
 
 def faulty():

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from helpers import only
+from helpers import line_of, only
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
@@ -238,3 +238,124 @@ def test_wait_that_counts_two_outgoing_copies_is_said_to_do_so():
     race = only(pldb.check(outgoing(1), x), "PD201")
     assert "counts at `left`[0], which more than one copy signals" in race.hint
     assert not pldb.check(outgoing(2), x).findings
+
+
+def prefetched(*, after_the_use, tiles=4, slots=2):
+    """One core copies tiles ahead, into the slot that it uses in this turn."""
+
+    def body(x, o, held, sems):
+        def copy(i):
+            slot = i % slots
+            return pltpu.make_async_copy(x.at[i], held.at[slot], sems.at[slot])
+
+        def ahead(i):
+            @pl.when(i + slots < tiles)
+            def _():
+                copy(i + slots).start()  # the refill
+
+        def turn(i, c):
+            if not after_the_use:
+                ahead(i)
+            copy(i).wait()
+            o[i] = held[i % slots] * 2.0  # the use of a tile
+            if after_the_use:
+                ahead(i)
+            return c
+
+        for i in range(slots):
+            copy(i).start()  # the start
+        lax.fori_loop(0, tiles, turn, 0)
+
+    return in_vmem(body, tiles, slots)
+
+
+def in_vmem(body, tiles, slots):
+    return pl.pallas_call(
+        body,
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_shape=like(tiles, 8, 128),
+        scratch_shapes=[
+            pltpu.VMEM((slots, 8, 128), F32),
+            pltpu.SemaphoreType.DMA((slots,)),
+        ],
+    )
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_refill_of_a_slot_in_use_is_told_to_start_after_the_use(slots):
+    x = jnp.ones((4, 8, 128))
+    kernel = prefetched(after_the_use=False, slots=slots)
+    report = pldb.check(kernel, x, select="PD202")
+    race = next(one for one in report.findings if "the start" in one.other.text)
+    assert race.hint == (
+        f"start the copy of line {line_of(__file__, 'the refill')} after the read at line "
+        f"{line_of(__file__, 'the use of a tile')} of what the copy of line "
+        f"{line_of(__file__, 'the start')} brought"
+    )
+    assert not pldb.check(prefetched(after_the_use=True, slots=slots), x).findings
+
+
+def in_one_loop(*, waits):
+    """Copies that a loop starts; they are waited for in it, or in a loop behind."""
+
+    def body(x, o, held, sems):
+        def copy(i):
+            return pltpu.make_async_copy(x.at[i], held.at[i % 2], sems.at[i % 2])
+
+        def turn(i, c):
+            copy(i).start()  # each start
+            if waits:
+                copy(i).wait()
+            return c
+
+        lax.fori_loop(0, 4, turn, 0)
+        if not waits:
+            for i in range(4):
+                copy(i).wait()  # all the waits
+        for i in range(4):
+            o[i] = held[i % 2]
+
+    return in_vmem(body, 4, 2)
+
+
+def test_copies_of_one_line_are_told_where_they_are_waited_for_too_late():
+    x = jnp.ones((4, 8, 128))
+    race = only(pldb.check(in_one_loop(waits=False), x, select="PD2"), "PD202")
+    start = f"line {line_of(__file__, 'each start')}"
+    assert race.hint == (
+        f"wait for the copy started at {start} before {start} starts the next one, "
+        f"not only at line {line_of(__file__, 'all the waits')}"
+    )
+    assert not pldb.check(in_one_loop(waits=True), x).findings
+
+
+def sharing(sems):
+    """Two tiles, whose copies count on these elements of an array of semaphores."""
+
+    def body(x, o, held, array):
+        made = [
+            pltpu.make_async_copy(x.at[i], held.at[i], array.at[sem])
+            for i, sem in enumerate(sems)
+        ]
+        for copy in made:
+            copy.start()
+        for i, copy in enumerate(made):
+            copy.wait()
+            o[i] = held[i]
+
+    return pl.pallas_call(
+        body,
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_shape=like(2, 8, 128),
+        scratch_shapes=[
+            pltpu.VMEM((2, 8, 128), F32),
+            pltpu.SemaphoreType.DMA((2, 3)),
+        ],
+    )
+
+
+def test_shared_semaphore_of_an_array_is_named_as_it_is_indexed():
+    x = jnp.ones((2, 8, 128))
+    race = only(pldb.check(sharing([(1, 2), (1, 2)]), x, select="PD2"), "PD201")
+    assert "counts at `array`[1, 2], which more than one copy signals" in race.hint
+    assert not pldb.check(sharing([(1, 1), (1, 2)]), x).findings

@@ -157,6 +157,7 @@ def test_an_empty_line_repeats_the_last_command(prompt):
         ("step x", "`step` got 'x'; accepted: a number"),
         ("over 3", "`over` got '3'; accepted: nothing after it"),
         ("break lines=3", "`where` got 'lines'"),
+        ("where true", "or all: every thread"),
         ("break line=15 if ac > 3", "`acc`"),
         ("watch o_ref on writes", "`write`, `read` or `change`"),
         ("watch", "a buffer such as"),
@@ -180,7 +181,7 @@ def test_wrong_lines_are_refused_with_what_would_be_right(prompt, line, said):
 
 def test_a_breakpoint_that_nothing_meets_says_so(prompt):
     assert "no event meets it" in prompt.tell("break 9999")
-    assert "no event meets it" in prompt.tell("watch x_ref")
+    assert "no event meets all of it" in prompt.tell("watch x_ref")
     assert "no event" not in prompt.tell("break kind='read'")
 
 

@@ -85,6 +85,17 @@ def test_chip_of_the_other_kind_is_told_once(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.parametrize("command", ["run", "check", "debug"])
+def test_block_that_is_not_there_is_told_once(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doubling.py").write_text(KERNEL + "\ndoubled()\n")
+    done = pallas_debug(command, "--blocks=9", "doubling.py")
+    assert (done.stdout, done.returncode) == ("", 2)
+    (said,) = done.stderr.splitlines()
+    assert said.startswith("BadOption [PD910]: `blocks` got 9; ")
+    assert "it has 1 block, numbered from 0" in said
+
+
 def test_demo_records_a_shipped_kernel_and_gets_the_right_product():
     done = pallas_debug("demo")
     assert done.returncode == 0, done.stdout + done.stderr

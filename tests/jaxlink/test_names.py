@@ -10,6 +10,7 @@ from jax.experimental.pallas import mosaic_gpu as plgpu
 from jax.experimental.pallas import tpu as pltpu
 
 import pallas_debug as pldb
+from pallas_debug.jaxlink import versions
 
 
 def plain(x_gmem, o_gmem, tile):
@@ -111,6 +112,40 @@ def test_a_pallas_call_has_the_names_behind_a_wrapper(kernel):
     trace = pldb.trace(call, x)
     found = [names_of(trace, role) for role in ("input", "output", "scratch")]
     assert found == [[name] for name in OWN]
+
+
+def summed(ins, *refs):
+    o, tile = refs
+    tile[...] = ins["a"][...] + ins["b"][...]
+    o[...] = tile[...]
+
+
+def test_an_argument_that_is_a_tree_is_named_by_its_parts():
+    x = jnp.ones((8, 128))
+    call = pl.pallas_call(
+        summed,
+        out_shape=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        scratch_shapes=[pltpu.VMEM(x.shape, x.dtype)],
+    )
+    trace = pldb.trace(call, {"a": x, "b": x})
+    assert names_of(trace, "input") == ["ins['a']", "ins['b']"]
+    assert names_of(trace, "output") == ["refs[0]"]
+    assert names_of(trace, "scratch") == ["refs[1]"]
+
+
+@pytest.mark.skipif(
+    versions.JAX < (0, 11), reason="JAX 0.10.2 counts the leaves of a tree"
+)
+def test_an_argument_of_a_gpu_kernel_that_is_a_tree_is_named_by_its_parts():
+    x = jnp.ones((8, 128))
+    call = plgpu.kernel(
+        summed,
+        out_type=jax.ShapeDtypeStruct(x.shape, x.dtype),
+        scratch_types=[plgpu.SMEM(x.shape, x.dtype)],
+    )
+    trace = pldb.trace(call, {"a": x, "b": x})
+    names = [buffer.name for buffer in trace.buffers]
+    assert names == ["ins['a']", "ins['b']", "refs[0]", "refs[1]"]
 
 
 def test_scratch_in_a_tree_is_named_by_its_place_in_it():

@@ -90,5 +90,5 @@ def test_a_device_outside_the_mesh_ends_the_launch():
 
 def test_a_block_of_no_device_is_refused():
     launch = spread().launch(*inputs(), axes=AXES)
-    with pytest.raises(errors.BadOption, match=r"points of \(2, 2, 3\)"):
+    with pytest.raises(errors.BadOption, match=r"blocks of this grid of \(2, 2, 3\)"):
         tapes.run(launch, blocks=[(0, 2, 0)])

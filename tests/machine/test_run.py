@@ -99,7 +99,7 @@ def test_only_the_chosen_blocks_run(blocks, ran, backend):
 def test_block_that_the_grid_does_not_have_is_refused(block):
     t = Tape(grid=(2, 3))
     t.set(t.output("y", (2, 3)), [t.grid_id(0), t.grid_id(1)], F32(1))
-    with pytest.raises(errors.BadOption, match=r"points of \(2, 3\)"):
+    with pytest.raises(errors.BadOption, match=r"blocks of this grid of \(2, 3\)"):
         t.run(blocks=[0, block])
 
 

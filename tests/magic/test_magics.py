@@ -158,7 +158,9 @@ def test_options_reach_the_recording(shell, session):
         ("--values some", "invalid choice"),
         ("--blocks x", "linear indices"),
         ("--chip h10", "`h100`"),
-        ("-o 2x", "not a name"),
+        ("-o 2x", "-o 2x: not a name"),
+        ("-o for", "-o for: a word of Python, not a name"),
+        ("-s None", "-s None: a word of Python, not a name"),
     ],
 )
 def test_bad_option_is_a_usage_error_and_runs_nothing(shell, session, line, complaint):
@@ -295,12 +297,14 @@ def test_what_jax_says_of_a_stopped_recording_is_not_shown(shell, session):
     def stopped():
         session.launch(1)
         session.echo = RuntimeError("pallas_debug stopped recording")
+        session.stop = errors.BadOption(option="blocks", value=9, accepted="fewer")
         raise session.echo
 
     shell.user_ns["stopped"] = stopped
     result, shown = run(shell, "%%pallas_debug\nstopped()")
-    assert result.error_in_exec is session.echo
+    assert result.error_in_exec is session.stop
     assert "RuntimeError" not in shown
+    assert shown.count("`blocks` got 9") == 1
     _, shown = run(shell, "%%pallas_debug\nraise RuntimeError('mine')")
     assert "RuntimeError: mine" in shown
 

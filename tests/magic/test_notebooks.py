@@ -28,7 +28,7 @@ PROMISES = {
     "06_will_jax_run_it": ["PD303", "PD301", "PD302", "GPU interpret mode", "differs"],
     "07_inside_a_hopper_matmul": ["hopper_matmul", "copies 32", "multiplications"],
     "08_a_tpu_pipeline": ["PD201", "no findings"],
-    "09_flash_attention": ["11 writes", "args[3]"],
+    "09_flash_attention": ["11 writes", "args[8]"],
 }
 
 

@@ -1,5 +1,7 @@
 """The search for breakpoints against a look at every event."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,7 +10,7 @@ from helpers import TraceBuilder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.experimental import pallas as pl
-from session import jax_kernels
+from session import calling, jax_kernels
 from session.jax_kernels import rows
 from trace_strategies import memory_traces
 
@@ -206,9 +208,9 @@ def test_part_that_no_buffer_has_is_not_watched(part):
     assert not session.breakpoints
     with pytest.raises(BadOption, match=r"`region` got .* inside the shape `\(2, 3\)`"):
         session.break_at(buffer="x", region=part)
-    assert session.watch("x", "[-1, 2]").is_met
-    assert session.watch(x, 1).is_met
-    assert session.watch(np.array(x), np.s_[..., -1]).is_met
+    assert not session.watch("x", "[-1, 2]").unmet
+    assert not session.watch(x, 1).unmet
+    assert not session.watch(np.array(x), np.s_[..., -1]).unmet
 
 
 @pytest.mark.parametrize(
@@ -268,10 +270,80 @@ def test_a_breakpoint_without_a_condition_is_refused():
     assert not session.breakpoints
 
 
-def test_one_that_no_event_meets_says_so():
+def test_one_that_no_event_meets_says_why_and_what_to_try():
+    b = TraceBuilder()
+    x, y, t = b.buffer("x", (2,)), b.buffer("y", (2,)), b.thread()
+    for line in (12, 4, 8, 30):
+        t.read(x, line=line)
+    t.write(y, line=31)
+    session = Session(b.close(), Report())
+    said = lambda **where: repr(session.break_at(**where)).partition("; ")[2]
+    assert said(line=4) == said(line=31, kind="write") == ""
+    near = "no event meets it: nothing was recorded on line {} (JAX drops code "
+    near += "whose result nobody uses); nearest lines with events: {}"
+    assert said(line=9) == near.format(9, "8 and 12")
+    assert said(line="kernel.py:9", kind="read") == near.format(9, "8 and 12")
+    assert said(line=1) == near.format(1, "4")
+    assert said(line=99) == near.format(99, "31")
+    assert said(line="other.py:4") == (
+        "no event meets it: nothing was recorded in other.py; files with events: kernel.py"
+    )
+    assert (
+        said(kind="free") == "no event meets it; kinds that were recorded: read, write"
+    )
+    assert said(nan=True) == "no event meets it"
+    assert said(finding=True) == "no event meets it: the checks found nothing"
+    alone = (
+        'no event meets all of it; events that meet one: kind="write" 1, buffer="x" 4'
+    )
+    assert said(kind="write", buffer="x") == alone
+    alone = "no event meets all of it; events that meet one: line=4 1, nan=True 0"
+    assert said(line=4, nan=True) == alone
+    empty = Session(TraceBuilder().close())
+    assert "no event meets it: nothing was recorded" in repr(
+        empty.break_at(kind="read")
+    )
+
+
+def test_a_line_that_only_computes_says_so():
     session = pldb.debug(jax_kernels.running_sum, rows())
-    assert "no event meets it" in repr(session.break_at(line=1))
-    assert "no event meets it" not in repr(session.break_at(kind="write"))
+    adds = session.find(op="state.set")[0]
+    line = session.trace[adds].loc.line - 1
+    said = repr(session.break_at(line=line))
+    assert f"no event meets it: line {line} only computes, or was not reached; " in said
+    assert said.endswith(f"lines with events: {line - 1} and {line + 1}")
+
+
+def test_at_the_edges_continuing_says_which_way_is_left():
+    session = Session(writes(3))
+    end = "nothing further: no breakpoint stops before the end"
+    assert str(session.continue_()).startswith(f"{end}\n")
+    last = "nothing further: this is the end; reverse_continue() goes the other way"
+    assert str(session.continue_()).startswith(f"{last}\n")
+    session.reverse_continue()
+    first = "nothing further: this is the beginning; continue_() goes the other way"
+    assert str(session.reverse_continue()).startswith(f"{first}\n")
+
+
+def test_a_breakpoint_in_words():
+    one = Breakpoint(id=2, where="", when="acc > 3", label="big")
+    assert str(one) == "2: big: when acc > 3"
+    assert str(Breakpoint(id=1, where="line=3", when="x")) == "1: line=3 when x"
+    assert (
+        str(Breakpoint(id=1, where="", when="x", enabled=False))
+        == "1: when x (disabled)"
+    )
+
+
+def test_the_lines_to_try_have_their_files_where_there_are_several():
+    def kernel(x_ref, o_ref):
+        calling.both(x_ref, o_ref, 0)
+        o_ref[1, :] = x_ref[1, :]
+
+    like = jax.ShapeDtypeStruct((3, 4), np.float32)
+    session = pldb.debug(pl.pallas_call(kernel, out_shape=like), rows())
+    said = repr(session.break_at(line=7))  # of no function there, nor here
+    assert re.search(r"nearest lines with events: \w+\.py:\d+ and \w+\.py:\d+$", said)
 
 
 def test_a_loop_that_jax_drops_is_told_by_the_breakpoint_in_it():

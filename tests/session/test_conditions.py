@@ -1,7 +1,9 @@
 """Expressions over variables."""
 
+import jax
 import numpy as np
 import pytest
+from jax.experimental import pallas as pl
 from session import jax_kernels
 from session.jax_kernels import rows
 
@@ -116,3 +118,68 @@ def test_a_hand_written_expression_that_only_asks_for_facts_executes_nothing(
     monkeypatch.setattr(session.replaying, "timeline", None)
     session.break_at(kind="write", when="value is not None and value.max() == 42")
     assert session.continue_().event.value.max() == 42
+
+
+@pytest.fixture
+def several():
+    """A kernel that takes its references in a dict and in a list."""
+
+    def kernel(ins, outs):
+        added = ins["a"][...] + ins["b"][...]
+        outs[0][...] = added
+        outs[1][...] = outs[0][...]
+
+    like = jax.ShapeDtypeStruct((2, 4), np.float32)
+    given = {"a": rows(2), "b": rows(2) + 10}
+    return pldb.debug(pl.pallas_call(kernel, out_shape=([like, like],)), given)
+
+
+def test_variables_that_are_parts_of_a_parameter_have_values(several):
+    several.jump(several.find(kind="write", buffer="outs[0]")[0])
+    assert {"ins['a']", "ins['b']", "outs[0]", "outs[1]"} <= set(several.locals)
+    assert several.evaluate("outs[0]")[0, 1] == 12
+    assert several.evaluate("outs[0][0, 1] - ins['a'][0, 1]") == 11
+    assert several.evaluate('ins["b"].max() + added.max()') == 41
+    assert several.evaluate("[outs[0][i, 0] for i in range(2)]") == [10, 18]
+    assert several.evaluate("[ins['a'][0, 2]][0]") == 2
+    for wrong in ("outs[2]", "outs", "outs[event]"):
+        with pytest.raises(errors.BadOption, match=r"got 'outs'; .*`outs\[0\]`"):
+            several.evaluate(wrong)
+
+
+def test_conditions_on_parts_of_a_parameter(several):
+    several.break_at(kind="write", when="outs[0][0, 1] == 12")
+    assert several.continue_().event.buffer.name == "outs[0]"
+    several.first()
+    several.delete()
+    several.break_at(kind="write", when="outs[0][0, 1] == 13")
+    assert several.continue_().breakpoint is None
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        *(("outs[0]", "[0, 1]"), ("outs[0][0, 1]", None), (" outs[0] [0, 1]", None)),
+        *(("outs[0]", [0, 1]), ("outs[0]", (0, 1))),
+    ],
+)
+def test_parts_of_a_parameter_are_diverted(several, name, part):
+    several.jump(several.find(kind="write", buffer="outs[0]")[0])
+    made = several.divert(name, 100, part=part)
+    assert made.label.startswith("what if outs[0][0, 1]=100 at")
+    other = several.open(made.number)
+    other.last()
+    assert other.memory("outs[1]").values[0].tolist() == [10, 100, 14, 16]
+
+
+def test_a_part_that_no_parameter_has_is_refused(several):
+    several.step(9)
+    with pytest.raises(errors.BadOption, match=r"'outs'; .*`outs\[0\]`"):
+        several.divert("outs[7]", 1)
+
+
+def test_there_are_no_variables_before_the_first_event(session):
+    with pytest.raises(
+        errors.BadOption, match=r"`at` got 0; accepted: 1 … \d+: after an"
+    ):
+        session.evaluate("acc")

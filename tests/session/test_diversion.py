@@ -167,7 +167,7 @@ def test_a_findings_schedule_is_replayed():
         run = session.replay(finding)
         np.testing.assert_array_equal(run.trace.columns.thread, wanted.columns.thread)
         np.testing.assert_array_equal(run.trace.columns.instr, wanted.columns.instr)
-    with pytest.raises(errors.BadOption, match="one that shows: none of"):
+    with pytest.raises(errors.BadOption, match="one that changes a result: none of"):
         session.replay(Finding(message=""))
 
 

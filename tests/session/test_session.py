@@ -61,6 +61,21 @@ def test_steps_are_counted_and_clamped():
     assert not session.back().moved
 
 
+def test_no_steps_stay_and_negative_ones_are_refused():
+    session = Session(made())
+    for cursor in (0, 3, len(session.trace)):
+        session.follow(cursor)
+        for stop in (session.step(0), session.back(0)):
+            assert not stop.moved
+            assert stop.cursor == session.cursor == cursor
+            assert str(stop).startswith("nothing to do: 0 events\n")
+        with pytest.raises(BadOption, match=r"`count` got -2; .*: back\(2\) goes back"):
+            session.step(-2)
+        with pytest.raises(BadOption, match=r"`count` got -1; .*: step\(1\) goes on"):
+            session.back(-1)
+        assert session.cursor == cursor
+
+
 def test_jump_goes_behind_an_event():
     session = Session(made())
     assert session.jump(3).event.seq == 3
@@ -125,6 +140,53 @@ def test_a_name_means_the_buffer_nearest_to_the_focus():
         session.memory("nonsense")
 
 
+def ring():
+    """Each of three devices writes into its own output and into its neighbor's."""
+    b = TraceBuilder()
+    cores = [b.thread("core", block=i, device=i) for i in range(3)]
+    outs = [b.buffer("o", (2,), role="output", device=i) for i in range(3)]
+    sems = [b.semaphore("sem", device=i, block=0, thread=1) for i in range(3)]
+    for i, core in enumerate(cores):
+        core.write(outs[i], [(0, 1)], np.full(1, i + 1, np.float32))
+        core.signal(sems[(i + 1) % 3])
+        core.write(outs[(i + 1) % 3], [(1, 1)], np.full(1, 10 * i + 10, np.float32))
+        core.signal(sems[(i + 1) % 3])
+        core.print("sent")
+    trace = b.close()
+    together = dataclasses.replace(trace.launches[0], axes={"d": 3})
+    return Session(dataclasses.replace(trace, launches=(together,)))
+
+
+def test_a_name_means_the_same_buffer_whichever_way_one_came():
+    session = ring()
+    seen = lambda: [*map(session._buffer, ("o", "sem")), session.contents("o")]
+    count = len(session.trace)
+    forth = [session.step() and seen() for _ in range(count)]
+    back = [seen()] + [session.back() and seen() for _ in range(count - 1)]
+    jumps = [session.jump(event) and seen() for event in range(count)]
+    assert forth == back[::-1] == jumps
+
+
+def test_a_name_means_the_buffer_of_the_focused_device():
+    session = ring()
+    session.jump(-1)
+    for device in range(3):
+        session.focus(device=device)
+        for name in ("o", "sem"):
+            row = session.trace.buffer_rows[session._buffer(name)]
+            assert (row.name, row.device) == (name, device)
+    session.jump(
+        7
+    )  # device 1 writes into device 2: what has just been written is meant
+    assert session.memory("o").values.tolist() == [0, 20]
+    session.focus(device=0)
+    assert session.memory("o").values.tolist() == [1, 0]
+    assert "o: float32[2] in gmem on device 0, 1 of 2" in session.contents("o")
+    session.focus(buffer="o")
+    session.jump(-1)
+    assert session.memory("o").values.tolist() == [1, 30]
+
+
 @settings(max_examples=30, deadline=None)
 @given(cursor=st.integers(0, 11))
 def test_memory_is_the_fold(cursor):
@@ -144,8 +206,42 @@ def test_contents_in_words():
     assert "s: float32[2] in smem, 1 of 2 elements set" in text
     assert "[2 --]" in text
     assert "x[2, 0:3]" in session.contents("x", "[2, 0:3]")
-    with pytest.raises(BadOption):
-        session.contents("x", "[0, 0, 0]")
+    assert "x[2:9]: float32[4, 4] in gmem, 8 of 8 elements set" in session.contents(
+        "x", "[2:9]"
+    )
+    for part in ("9, 9", "[4]", "[-5]", "[1:1]", "[0, 0, 0]", np.s_[7:9]):
+        with pytest.raises(
+            BadOption, match=r"`region` got .* inside the shape `\(4, 4\)`"
+        ):
+            session.contents("x", part)
+
+
+def test_contents_of_an_empty_buffer():
+    b = TraceBuilder()
+    b.buffer("x", (0, 4), initial=np.zeros((0, 4), np.float32))
+    b.thread().print("x")
+    session = Session(b.close())
+    assert "0 of 0 elements set" in session.contents("x")
+    with pytest.raises(BadOption, match="inside the shape"):
+        session.contents("x", "[0]")
+
+
+def test_replay_says_that_there_are_no_findings():
+    session = pldb.debug(jax_kernels.running_sum, rows())
+    for stop in (session.next_finding(), session.prev_finding()):
+        assert str(stop).startswith("nothing further: the checks found nothing\n")
+    for wrong in (0, -1, "PD201", None):
+        with pytest.raises(
+            BadOption, match="none: the checks found nothing; interleave"
+        ):
+            session.replay(wrong)
+
+
+def test_replay_says_which_findings_there_are():
+    session = pldb.debug(jax_kernels.not_a_number, np.zeros(4, np.float32))
+    last = len(session.judged().findings) - 1
+    with pytest.raises(BadOption, match=f"a finding, or its number: 0 … {last}"):
+        session.replay(last + 1)
 
 
 def test_where_says_what_each_thread_does():

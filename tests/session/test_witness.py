@@ -45,5 +45,5 @@ def test_finding_that_no_interleaving_shows_is_said(monkeypatch):
     monkeypatch.setattr(witness, "SEEDS", 5)
     fn, args = gallery.ENTRIES["missing_commit"].faulty()
     session = pldb.debug(fn, *args)
-    with pytest.raises(errors.BadOption, match="none of 5 interleavings"):
+    with pytest.raises(errors.BadOption, match=r"got 'PD203 .*none of 5 interleavings"):
         session.replay(session.judged().findings[0])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tapes
 from browser import Page
+from helpers import TraceBuilder
 from kernels import ring
 
 import pallas_debug as pldb
@@ -191,3 +192,70 @@ def test_widget_far_below_asks_for_nothing_until_it_is_seen(page, trace):
     page.wait_for(trace[1].what)
     assert requests.count("bundle") == 1
     assert page.page.evaluate(height) == before > 300
+
+
+LONG = "allocations['the_flat_in_smem_refs_of_it'][1]"
+
+
+def in_blocks():
+    """A launch whose buffers are nearly all in blocks, and an event in none."""
+    assert pldb.Session
+    b = TraceBuilder(grid=(4, 4))
+    b.root.alloc(b.buffer("x_gmem", (4, 4)))
+    for block in range(16):
+        t = b.thread("warpgroup", block=block)
+        for name in ("in_smem_refs[0]", "in_smem_refs[1]", LONG):
+            t.alloc(b.buffer(name, (2, 64, 64), space="smem", block=block))
+    return b.close()
+
+
+def of_the_page(page, code, argument=None):
+    """What JavaScript answers about the viewer's `root`."""
+    root = "document.getElementById('viewer').shadowRoot"
+    return page.page.evaluate(
+        f"(argument) => {{ const root = {root}; {code} }}", argument
+    )
+
+
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+def test_buffers_in_blocks_are_opened_with_the_keyboard(page, tmp_path, key):
+    state = {"cursor": 1, "memory": {"view": "buffers"}}
+    in_blocks().to_html(tmp_path / "page.html", state=state)
+    page.open_static(tmp_path / "page.html").wait_for("48 more in blocks: show all")
+    of_the_page(page, "root.querySelector('.pd-buffers').focus()")
+    page.page.keyboard.press("Tab")
+    ring = "getComputedStyle(root.activeElement)"
+    focused = (
+        f"[root.activeElement.innerText, {ring}.outlineStyle, {ring}.outlineWidth]"
+    )
+    text, *outline = of_the_page(page, f"return {focused}")
+    assert (text, outline) == ("48 more in blocks: show all", ["solid", "2px"])
+    page.page.keyboard.press(key)
+    page.page.keyboard.press("ArrowDown")  # the list has the focus now
+    page.wait_for("in_smem_refs[0], float32[2, 64, 64]")
+    assert now(page).startswith("alloc x_gmem")  # the cursor has stayed
+
+
+@pytest.mark.parametrize("width", [420, 560, 1280, 1500, 2000])
+def test_blocks_of_buffers_are_never_cut_off(browser, tmp_path, width):
+    page = Page(browser, width=width)
+    state = {"cursor": 3, "memory": {"every": True, "view": "buffers"}}
+    in_blocks().to_html(tmp_path / "page.html", state=state)
+    page.open_static(tmp_path / "page.html").wait_for("Findings")
+    page.page.locator("[role=tab]", has_text="Memory").first.click()
+    page.wait_for("(0, 1)")
+    cells = """return [...root.querySelectorAll('.pd-buffer-name')].map((cell) => [
+        cell.innerText.replace(/\\s+/g, " "), ...[cell, ...cell.children].map(
+          (part) => part.scrollWidth <= part.clientWidth || !part.clientWidth)])"""
+    found = of_the_page(page, cells)
+    assert ["in_smem_refs[1] (0, 0)", True, True, True] in found
+    short = [fits for name, *fits in found if LONG not in name]
+    assert all(all(fits) for fits in short), found
+    ends = """return [...root.querySelectorAll('.pd-tail')].map((part) => [
+        part.innerText, part.getBoundingClientRect().right
+          - part.firstElementChild.getBoundingClientRect().right])"""
+    ends = of_the_page(page, ends)
+    assert LONG in [name for name, _ in ends]
+    assert all(space > -1 for _, space in ends), ends  # the end of a name is in view
+    page.close()
+    assert not page.errors

@@ -36,8 +36,6 @@ export class Model {
   private readonly cache = new Map<string, unknown>();
   private readonly payloads = new Map<number, Value | null>();
   private readonly histories = new Map<number, History>();
-  /** The block whose threads were asked for last: most steps stay in one. */
-  private last = { launch: -1, block: -1, threads: [] as readonly number[] };
 
   constructor(readonly bundle: Bundle) {
     const { header } = bundle;
@@ -243,35 +241,42 @@ export class Model {
     return rows.get(launch * 2 ** 32 + block) ?? -1;
   }
 
+  /** Where the blocks of each launch begin among those of all; one place before is for no block. */
+  private get places(): { readonly starts: readonly number[]; readonly total: number } {
+    return this.once("places", () => {
+      const starts: number[] = [];
+      let total = 0;
+      for (const { blocks } of this.launches) {
+        starts.push(total + 1);
+        total += 1 + blocks;
+      }
+      return { starts, total };
+    });
+  }
+
   /** Sorted events of a block of a launch. */
   eventsOfBlock(launch: number, block: number): Int32Array {
-    const [starts, groups] = this.once("byBlock", () => {
+    const { starts, total } = this.places;
+    const groups = this.once("byBlock", () => {
       const keys = new Int32Array(this.count).fill(-1);
-      const first: number[] = [];
-      let total = 0;
-      for (const one of this.launches) {
-        first.push(total);
+      this.launches.forEach((one, i) => {
         for (let e = one.firstEvent; e < one.lastEvent; e++) {
-          if (this.events.block[e] >= 0) keys[e] = total + this.events.block[e];
+          if (this.events.block[e] >= 0) keys[e] = starts[i] + this.events.block[e];
         }
-        total += one.blocks;
-      }
-      return [first, Groups.ofKeys(keys, total)] as const;
+      });
+      return Groups.ofKeys(keys, total);
     });
     return block < 0 ? new Int32Array(0) : groups.of(starts[launch] + block);
   }
 
-  /** Threads of a block of a launch in table order (agents too). */
-  threadsOfBlock(launch: number, block: number): readonly number[] {
-    const { last } = this;
-    if (last.launch !== launch || last.block !== block) {
-      const found: number[] = [];
-      const { block: blocks, launch: of } = this.threads;
-      for (let t = 0; t < this.threads.count; t++)
-        if (of[t] === launch && blocks[t] === block) found.push(t);
-      this.last = { launch, block, threads: found };
-    }
-    return this.last.threads;
+  /** Threads of a block of a launch, or of none, in table order (agents too). */
+  threadsOfBlock(launch: number, block: number): Int32Array {
+    const { starts, total } = this.places;
+    const groups = this.once("threadsByBlock", () => {
+      const { block: blocks, launch: of, count } = this.threads;
+      return Groups.by(count, total, (t) => starts[of[t]] + blocks[t]);
+    });
+    return groups.of(starts[launch] + block);
   }
 
   private table<T>(name: string, fields: readonly string[]): T {
@@ -346,7 +351,11 @@ export class Model {
       () => this.byThread,
       () => this.byBuffer,
       () => this.ticks,
+      () => this.events.step,
       () => this.clocks,
+      () => this.edgesAt(0, "dst"),
+      () => this.edgesAt(0, "src"),
+      () => this.threadsOfBlock(0, 0),
       ...regions.map((name) => () => this.bundle.intsOrNone(name)),
     ];
   }

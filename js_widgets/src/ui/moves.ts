@@ -83,7 +83,7 @@ export function runToLine(app: App, args: { source: number; line: number }): voi
 export function focusOnThread(app: App, direction: Direction): void {
   const { threads } = app.model;
   const all = app.model.threadsOfBlock(app.launch.value, app.block.value);
-  const list = all.length ? all : Array.from({ length: threads.count }, (_, i) => i);
+  const list = all.length ? all : Int32Array.from({ length: threads.count }, (_, i) => i);
   const at = list.indexOf(app.thread.value);
   const next = list[(at + direction + list.length) % list.length];
   app.focus({ thread: next });

@@ -268,6 +268,35 @@ describe("the memory", () => {
     expect(small.unlisted(0, -1)).toBe(0);
   });
 
+  test.each(CASES)("%s: the threads of a block are those that say so", async (name) => {
+    const { model } = await appOf(name);
+    const { threads } = model;
+    for (const { number, blocks } of model.launches)
+      for (let block = -1; block < blocks; block++) {
+        const all = Array.from({ length: threads.count }, (_, t) => t);
+        expect([...model.threadsOfBlock(number, block)]).toEqual(
+          all.filter((t) => threads.launch[t] === number && threads.block[t] === block),
+        );
+      }
+  });
+
+  test("what the first steps ask for is made ahead: no step walks all threads or edges", async () => {
+    const { model } = await appOf("hopper_matmul");
+    for (const make of model.ahead()) make();
+    const walked: string[] = [];
+    for (const [name, table] of Object.entries({ threads: model.threads, edges: model.edges }))
+      Object.defineProperty(table, "count", {
+        get: () => {
+          walked.push(name);
+          return 0;
+        },
+      });
+    model.threadsOfBlock(0, 1);
+    model.edgesAt(5, "src");
+    model.edgesAt(5, "dst");
+    expect(walked).toEqual([]);
+  });
+
   test.each(CASES)("%s: all buffers of all launches are listed once", async (name) => {
     const { model } = await appOf(name);
     const view = new MemoryView(await appOf(name, { memory: { every: true } }));
@@ -321,12 +350,15 @@ describe("the panels in a page", () => {
     expect(rows().map((row) => row.textContent)).toEqual([
       expect.stringMatching(/^xfloat/),
       expect.stringMatching(/^yfloat/),
-      "12 more in blocks: show all",
     ]);
-    await page.click(".pd-buffers-more");
+    const more = root.querySelector<HTMLButtonElement>("button.pd-buffers-more")!;
+    expect(more.textContent).toBe("12 more in blocks: show all");
+    more.focus();
+    await page.click("button.pd-buffers-more");
     expect(rows()).toHaveLength(app.model.buffers.count);
     expect(rows().at(-1)?.textContent).toMatch(/^w \(1, 2\)/);
     expect(root.querySelector(".pd-buffers-more")).toBeNull();
+    expect(root.activeElement).toBe(root.querySelector(".pd-buffers"));
     expect(root.querySelector<HTMLInputElement>(".pd-check input")?.checked).toBe(true);
   });
 

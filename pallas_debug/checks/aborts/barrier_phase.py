@@ -43,6 +43,7 @@ from pallas_debug.checks.aborts import versions
 from pallas_debug.checks.aborts.refusal import asked_of_gpu, kernels, refusal
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
+from pallas_debug.checks.semaphores import named
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
@@ -143,7 +144,7 @@ def barrier_phase(trace: Trace) -> Iterator[Finding]:
             use = USES[Kind(int(trace.columns.kind[seq]))]
             yield refusal(
                 launch,
-                f"the {use} of barrier `{row.name}`[{element}] is out of step with its "
+                f"the {use} of barrier {named(row, element)} is out of step with its "
                 "phases in the order of this recording",
                 raises,
                 HINT_OF_WARPS if raises == OF_WARPS else HINT,

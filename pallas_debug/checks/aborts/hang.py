@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.checks import accesses
 from pallas_debug.checks.aborts import versions
 from pallas_debug.checks.aborts.refusal import GPU_MODE, asked_of_gpu
 from pallas_debug.checks.check import CHECKS, check
@@ -125,7 +126,7 @@ def _stopped(trace: Trace, launch: RecordedLaunch) -> dict[int, Stop]:
     stops: dict[int, Stop] = {}
     for one in _at_run_time(trace, launch):
         for seq in _occurrences(trace, launch, one):
-            thread, at = _starter(trace, seq)
+            thread, _, at = accesses.starter(trace, seq)
             if thread not in stops or at < stops[thread].seq:
                 stops[thread] = Stop(at, one)
     rows = trace.thread_rows
@@ -151,13 +152,3 @@ def _occurrences(trace: Trace, launch: RecordedLaunch, one: Finding) -> list[int
     mine = trace.columns.instr[launch.first_event : launch.last_event]
     same = mine == trace.columns.instr[one.events[0]]
     return (launch.first_event + np.flatnonzero(same)).tolist()
-
-
-def _starter(trace: Trace, seq: int) -> tuple[int, int]:
-    """The thread of the program that an event is due to, and its own event for it."""
-    columns, thread = trace.columns, int(trace.columns.thread[seq])
-    while trace.threads[thread].is_agent:
-        spawned = (columns.kind == Kind.SPAWN) & (columns.object == thread)
-        seq = int(np.flatnonzero(spawned)[0])
-        thread = int(columns.thread[seq])
-    return thread, seq

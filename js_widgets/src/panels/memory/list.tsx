@@ -25,6 +25,8 @@ export function BufferList({ view }: { view: MemoryView }) {
   const more = useComputed(() => view.unlisted(app.launch.value, app.block.value)).value;
   const selected = rows.value.indexOf(app.buffer.value);
   const every = view.settings.value.every || app.block.value < 0;
+  const hasBlocks = useComputed(() => rows.value.some((b) => app.model.buffers.block[b] >= 0));
+  const isMixed = every && hasBlocks.value;
   const range = useComputed(() => rangeOf(app, view.settings.value.every)).value;
   const cursor = app.cursor.value;
   const at = (Math.round((part(range, cursor) * LIFE_STEPS) / 100) * 100) / LIFE_STEPS;
@@ -42,17 +44,17 @@ export function BufferList({ view }: { view: MemoryView }) {
     event.stopPropagation();
   };
   return (
-    <VirtualList
-      count={rows.value.length + (more ? 1 : 0)}
-      rowHeight={ROW}
-      role="listbox"
-      class="pd-buffers"
-      label="Buffers; Enter goes to where one begins"
-      reveal={selected}
-      revealKey={app.buffer.value}
-      onKeyDown={key}
-      render={(i) =>
-        i < rows.value.length ? (
+    <>
+      <VirtualList
+        count={rows.value.length}
+        rowHeight={ROW}
+        role="listbox"
+        class={`pd-buffers ${isMixed ? "pd-buffers-every" : ""}`}
+        label="Buffers; Enter goes to where one begins"
+        reveal={selected}
+        revealKey={app.buffer.value}
+        onKeyDown={key}
+        render={(i) => (
           <Row
             view={view}
             buffer={rows.value[i]}
@@ -62,26 +64,29 @@ export function BufferList({ view }: { view: MemoryView }) {
             range={range}
             at={at}
           />
-        ) : (
-          <More view={view} count={more} />
-        )
-      }
-    />
+        )}
+      />
+      {more > 0 && <More view={view} count={more} />}
+    </>
   );
 }
 
-/** The last row of the list of no block: a long launch has very many buffers in its blocks. */
+/** Below the list of no block: a long launch has very many buffers in its blocks. */
 function More({ view, count }: { view: MemoryView; count: number }) {
+  const open = (event: { readonly currentTarget: HTMLElement }) => {
+    // The button goes; whoever came with the keyboard goes on in the list.
+    (event.currentTarget.previousElementSibling as HTMLElement).focus();
+    view.set({ every: true });
+  };
   return (
-    <div
-      class="pd-buffer pd-buffers-more"
-      role="option"
-      aria-selected={false}
+    <button
+      type="button"
+      class="pd-buffers-more"
       title="List them all, as “all blocks” does"
-      onClick={() => view.set({ every: true })}
+      onClick={open}
     >
       {`${grouped(count)} more in blocks: show all`}
-    </div>
+    </button>
   );
 }
 
@@ -117,7 +122,9 @@ function Row({ view, buffer, selected, state, every, range, at }: RowProps) {
     now: "alive",
     after: "freed (struck through)",
   }[state];
-  const title = `${buffers.name(buffer)}: ${buffers.type(buffer)} in ${buffers.space(buffer)}, ${bytesText(buffers.bytes(buffer))} of ${buffers.owner(buffer)}; ${words}`;
+  const where = whereOf(view.app, buffer, every);
+  const name = buffers.name(buffer);
+  const title = `${name}: ${buffers.type(buffer)} in ${buffers.space(buffer)}, ${bytesText(buffers.bytes(buffer))} of ${buffers.owner(buffer)}; ${words}`;
   return (
     <div
       class={`pd-buffer pd-buffer-${state}`}
@@ -128,14 +135,11 @@ function Row({ view, buffer, selected, state, every, range, at }: RowProps) {
       onClick={() => pick(view, buffer)}
       onDblClick={() => jumpToBirth(view, buffer)}
     >
-      <span class="pd-mono pd-ellipsis pd-buffer-name">
-        {buffers.name(buffer)}
-        {every && buffers.block[buffer] >= 0 && (
-          <span class="pd-muted"> {buffers.owner(buffer).replace("block ", "")}</span>
-        )}
-        {buffers.isOfOneDevice(buffer) && buffers.block[buffer] < 0 && (
-          <span class="pd-muted"> device {buffers.device[buffer]}</span>
-        )}
+      <span class="pd-mono pd-buffer-name">
+        <span class={`pd-ellipsis ${name.endsWith("]") ? "pd-tail" : ""}`}>
+          <bdi>{name}</bdi>
+        </span>
+        {where && <span class="pd-muted"> {where}</span>}
       </span>
       <span class="pd-ellipsis pd-muted pd-buffer-type">{buffers.type(buffer)}</span>
       <span class="pd-ellipsis pd-muted pd-buffer-space">{buffers.space(buffer)}</span>
@@ -143,6 +147,14 @@ function Row({ view, buffer, selected, state, every, range, at }: RowProps) {
       <Life view={view} buffer={buffer} range={range} at={at} />
     </div>
   );
+}
+
+/** What tells buffers of one name apart, short: `(0, 1)`, `wg 2 of (0, 1)`, `device 3`. */
+function whereOf({ model: { buffers } }: App, buffer: number, every: boolean): string {
+  if (buffers.block[buffer] < 0)
+    return buffers.isOfOneDevice(buffer) ? `device ${buffers.device[buffer]}` : "";
+  const owner = every ? buffers.owner(buffer) : "";
+  return owner.replace("block ", "").replace("warpgroup ", "wg ");
 }
 
 interface Range {

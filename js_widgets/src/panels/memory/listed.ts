@@ -36,19 +36,27 @@ export function allOf(model: Model, launch: number): Int32Array {
   return indexOf(model).ofLaunch.of(launch);
 }
 
-/** Buffers of a launch: those of no block, and those of one where it is not negative. */
-export function listed(model: Model, launch: number, block: number): Int32Array {
-  const { ofThread, ofBlock, shared } = indexOf(model);
-  const own = (b: number) => model.buffers.launch[b] === launch;
+/** Buffers of a launch that belong to no block, and those of one where it is not negative. */
+export function visible(model: Model, launch: number, block: number): Int32Array {
+  const { ofBlock, shared } = indexOf(model);
   if (block < 0) return shared.of(launch);
+  const own = ofBlock.of(block).filter((b) => model.buffers.launch[b] === launch);
+  return Int32Array.from([...shared.of(launch), ...own]).sort();
+}
+
+/** The same, with what a core keeps from an earlier block. */
+export function listed(model: Model, launch: number, block: number): Int32Array {
+  const { ofThread } = indexOf(model);
+  const own = (b: number) => model.buffers.launch[b] === launch;
+  const found = visible(model, launch, block);
+  if (block < 0) return found;
   const row = model.blockRow(launch, block);
   const first = row < 0 ? -1 : model.blocks.first[row];
   const stayed = first < 0 ? [] : ofThread.of(model.events.thread[first]).filter(isKept);
   function isKept(b: number): boolean {
     return own(b) && staysUntil(model, b, first);
   }
-  const found = new Set([...shared.of(launch), ...ofBlock.of(block).filter(own), ...stayed]);
-  return Int32Array.from(found).sort();
+  return Int32Array.from(new Set([...found, ...stayed])).sort();
 }
 
 /** Whether a buffer is a window that a core keeps from an earlier grid point. */

@@ -1,6 +1,7 @@
 /** Which buffers live when, and how much memory that is: a map for each memory space. Pure. */
 
 import type { Model } from "../../model/trace";
+import { visible } from "./listed";
 
 /** A buffer's life as a rectangle: events across, bytes down. */
 export interface Allocation {
@@ -35,9 +36,8 @@ export function spacesOf(model: Model, launch: number, block: number): SpaceMap[
   const { buffers } = model;
   const { limits, peaks } = model.launches[launch];
   const bySpace = new Map<string, number[]>();
-  for (let b = 0; b < buffers.count; b++) {
-    const visible = buffers.block[b] < 0 || buffers.block[b] === block;
-    if (buffers.launch[b] !== launch || !visible || buffers.root[b] !== b) continue;
+  for (const b of visible(model, launch, block)) {
+    if (buffers.root[b] !== b) continue;
     const list = bySpace.get(buffers.space(b)) ?? [];
     list.push(b);
     bySpace.set(buffers.space(b), list);

@@ -66,7 +66,7 @@ function ThreadChoice({ app, thread }: { app: App; thread: number }) {
       value={String(thread)}
       onChange={(event) => app.focus({ thread: Number(event.currentTarget.value) })}
     >
-      {others.map((other) => (
+      {[...others].map((other) => (
         <option key={other} value={String(other)}>
           {model.threads.name(other)}
         </option>
