@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from pallas_debug import ir
 from pallas_debug.checks import places
-from pallas_debug.checks.semaphores import element_of
 from pallas_debug.ir.flow import reachable
+from pallas_debug.trace.regions import element_of
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 

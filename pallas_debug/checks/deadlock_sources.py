@@ -13,7 +13,7 @@ import numpy as np
 
 from pallas_debug import ir
 from pallas_debug.checks import accesses, places
-from pallas_debug.checks.semaphores import element_of
+from pallas_debug.trace.regions import element_of
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace

@@ -64,19 +64,15 @@ def finding(trace: Trace, race: Race, severity: Severity | None = None) -> Findi
 def _did(event: Event) -> str:
     """``warpgroup 0 of block (1,) writes `smem`[0:64] at line 31``."""
     name = event.buffer.name if event.buffer else "?"
-    target = f"`{name}`{_part(event)}{event.owner}"
+    target = f"`{name}`{event.part}{event.owner}"
     return f"{event.thread.name} {VERBS[event.kind]} {target}{_at(event, event)}"
 
 
 def _did_too(event: Event, main: Event) -> str:
     """`dma 2 reads it at line 35`, or which part of it if that is another one."""
-    part, own = _part(event), _part(main)
+    part, own = event.part, main.part
     it = f"{part} of it" if part != own else "it"
     return f"{event.thread.name} {VERBS[event.kind]} {it}{_at(event, main)}"
-
-
-def _part(event: Event) -> str:
-    return event.region.text if event.region is not None else ""
 
 
 def _at(event: Event, main: Event) -> str:
@@ -91,7 +87,7 @@ def _access(event: Event) -> dict[str, Any]:
         "name": event.thread.name,
         "kind": event.kind.name.lower(),
         "line": event.loc.line if event.loc else 0,
-        "region": _part(event),
+        "region": event.part,
         "tick": event.clock,
     }
 
@@ -260,7 +256,7 @@ def are_alike(first: Event, second: Event) -> bool:
         and not (first.thread.is_agent or second.thread.is_agent)
         and first.loc is not None
         and first.loc == second.loc
-        and _part(first) == _part(second)
+        and first.part == second.part
     )
 
 

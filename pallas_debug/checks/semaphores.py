@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import prod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from pallas_debug.checks import accesses
 from pallas_debug.trace import dtypes, proxies
 from pallas_debug.trace.events import Event
+from pallas_debug.trace.regions import element_of
 from pallas_debug.trace.schema import BufferRow, Kind
 from pallas_debug.trace.tables import on_device
 from pallas_debug.trace.trace import Trace
@@ -102,12 +102,6 @@ def name_at(event: Event) -> str:
 def named(row: BufferRow, element: int) -> str:
     """The same of a buffer and the number of its element."""
     return f"`{row.name}`{element_of(row.shape, element)}"
-
-
-def element_of(shape: Sequence[int], number: int) -> str:
-    """A barrier or semaphore of an array, by its number, as users index it."""
-    at = np.unravel_index(number, shape) if shape and 0 <= number < prod(shape) else ()
-    return f"[{', '.join(map(str, at))}]" if at else ""
 
 
 def unawaited(trace: Trace) -> np.ndarray:

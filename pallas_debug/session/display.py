@@ -114,8 +114,7 @@ def state_of(trace: Trace, event: int) -> str:
         named = 0 <= agent < len(trace.threads)
         what = trace.threads[agent].name if named else "a thread"
         return f"waits for {what} at {row.place}"
-    region = row.region.text if row.region else ""
-    return f"waits for {row.buffer.name}{region} ({row.aux}) at {row.place}"
+    return f"waits for {row.buffer.name}{row.part} ({row.aux}) at {row.place}"
 
 
 def last_events(trace: Trace, cursor: int) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pallas_debug import errors, ir
 from pallas_debug.trace import query, tables
-from pallas_debug.trace.regions import Region
+from pallas_debug.trace.regions import Region, element_of
 from pallas_debug.trace.schema import Kind, text_of
 
 if TYPE_CHECKING:
@@ -203,6 +203,15 @@ class Event:
         return self.trace.region(number) if number >= 0 else None
 
     @property
+    def part(self) -> str:
+        """The part of the buffer, as a subscript: `[0:64, 3]`; empty if there is none."""
+        region, buffer = self.region, self.buffer
+        if region is None or buffer is None:
+            return ""
+        numbered = len(region.start) == 1 < len(buffer.shape)  # barriers, semaphores
+        return (numbered and element_of(buffer.shape, region.start[0])) or region.text
+
+    @property
     def value(self) -> np.ndarray | None:
         """The recorded value, None if there is none."""
         return self.trace.values(self.seq)
@@ -234,10 +243,10 @@ class Event:
             return f"{verb} {'held' if aux > 0 else 'failed'}{said}"
         if kind is Kind.GRID:
             return f"{verb} {self.block}"
-        buffer, region = self.buffer, self.region
+        buffer = self.buffer
         if buffer is None:
             return verb
-        text = f"{verb} {buffer.name}{region.text if region else ''}{self.owner}"
+        text = f"{verb} {buffer.name}{self.part}{self.owner}"
         if kind in (Kind.WAIT, Kind.PHASE, Kind.SIGNAL):
             text += f" ({aux})"
         return text

@@ -6,6 +6,7 @@ checks, `Regions` is the whole table with columns for vectorized questions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -120,6 +121,13 @@ class Region:
 
     def __repr__(self) -> str:
         return f"<Region {self.text or '()'}>"
+
+
+def element_of(shape: Sequence[int], number: int) -> str:
+    """A barrier or semaphore of an array, by its number, as users index it."""
+    inside = shape and 0 <= number < math.prod(shape)
+    at = np.unravel_index(number, tuple(shape)) if inside else ()
+    return f"[{', '.join(map(str, at))}]" if at else ""
 
 
 def clip(span: Span, dim: int) -> Span:

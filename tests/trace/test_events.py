@@ -61,6 +61,17 @@ def test_rows_read_like_sentences(trace):
     ]
 
 
+def test_semaphores_of_an_array_are_named_by_their_place():
+    b = TraceBuilder()
+    sems = b.buffer("sems", (2, 3), "dma_semaphore", space="semaphore", role="sync")
+    t = b.thread("core")
+    t.signal(sems, 4, aux=3, line=7)
+    t.wait(sems, 9, line=8)
+    one, outside = b.close().events
+    assert (one.part, one.what) == ("[1, 1]", "signal sems[1, 1] (3)")
+    assert outside.part == "[9]"
+
+
 def test_assertions_say_whether_they_held_and_why_not():
     b = TraceBuilder()
     t = b.thread()

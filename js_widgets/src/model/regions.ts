@@ -149,8 +149,13 @@ export function touches(
   return region.kind !== RegionKind.MASKED || Boolean(region.mask?.[source]);
 }
 
-/** Like a subscript: `[0:64, 3]`; element sets name the first few. */
-export function regionText(region: Region): string {
+/**
+ * Like a subscript: `[0:64, 3]`; element sets name the first few.
+ *
+ * Barriers and semaphores have numbers; with the array's `shape` they are named by place.
+ */
+export function regionText(region: Region, shape: readonly number[] = []): string {
+  if (region.start.length === 1 && shape.length > 1) return elementText(region.start[0], shape);
   if (region.kind === RegionKind.ELEMENTS) return `[${few(region.elements)}]`;
   if (!region.start.length) return "";
   const inner = region.start
@@ -165,6 +170,16 @@ export function regionText(region: Region): string {
   let set = 0;
   for (let i = 0; i < region.mask.length; i++) if (region.mask[i]) set++;
   return `[${inner}, ${set} of ${region.mask.length} by mask]`;
+}
+
+function elementText(number: number, shape: readonly number[]): string {
+  const at: number[] = [];
+  let rest = number;
+  for (const size of [...shape].reverse()) {
+    at.unshift(rest % size);
+    rest = Math.floor(rest / size);
+  }
+  return number < 0 || rest ? `[${number}]` : `[${at.join(", ")}]`;
 }
 
 function few(elements: ArrayLike<number> | null, most = 4): string {

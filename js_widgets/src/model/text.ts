@@ -34,7 +34,8 @@ export function what(model: Model, event: number): string {
   }
   const buffer = model.bufferOf(event);
   if (buffer < 0) return verb;
-  const part = region[event] >= 0 ? regionText(model.region(region[event])) : "";
+  const part =
+    region[event] >= 0 ? regionText(model.region(region[event]), model.buffers.shape(buffer)) : "";
   const text = `${verb} ${model.buffers.name(buffer)}${part}${owner(model, event, buffer)}`;
   return kind === Kind.WAIT || kind === Kind.PHASE || kind === Kind.SIGNAL
     ? `${text} (${aux})`

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { eachElement } from "../../src/model/regions";
+import { eachElement, type Region, regionText } from "../../src/model/regions";
 import { rangeOf, STEPS, stepOf, table } from "../../src/panels/drawing/scales";
 import { rectanglesOf } from "../../src/panels/memory/access";
 import { Differences, rangeOverTime, tally } from "../../src/panels/memory/contents";
@@ -26,6 +26,16 @@ import { syncAt } from "../../src/panels/memory/sync";
 import { bytesAt, spacesOf } from "../../src/panels/memory/usage";
 import { RegionKind } from "../../src/schema.gen";
 import { CASES, modelOf } from "../golden";
+
+test.each([
+  [4, [2, 3], "[1, 1]"],
+  [9, [2, 3], "[9]"],
+  [-1, [2, 3], "[-1]"],
+  [1, [2], "[1]"],
+])("barrier %i of an array %o is %s", (number, shape, text) => {
+  const region = { kind: RegionKind.BOX, start: [number], size: [1], stride: [1] };
+  expect(regionText(region as unknown as Region, shape)).toBe(text);
+});
 
 const total = (shape: readonly number[]) => shape.reduce((n, size) => n * size, 1);
 const ones = (n: number) => new Uint8Array(n).fill(1);

@@ -18,7 +18,7 @@ export function waitText(model: Model, span: number): string {
   }
   const event = spans.start[span];
   const row = events.region[event];
-  const part = row >= 0 ? regionText(model.region(row)) : "";
+  const part = row >= 0 ? regionText(model.region(row), buffers.shape(object)) : "";
   const unit = isBarrier(buffers.dtype(object)) ? "phase" : "units";
   return `${buffers.name(object)}${part} ${unit} ${events.aux[event]}`;
 }
