@@ -88,7 +88,7 @@ TABLE: dict[str, dict[str, Any]] = {
     },
     "--unsupported": {
         "choices": ("stop", "stub"),
-        "help": "at an op without a rule: stop there, or go on with zeros",
+        "help": "at an op without a rule: stop there, or go on with unset results",
     },
 }
 

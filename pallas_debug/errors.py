@@ -302,6 +302,17 @@ class CaptureError(PallasDebugError):
     hint = "run the function under plain JAX first to see whether it traces there"
 
 
+class KernelInside(CaptureError):
+    """A kernel in a primitive that only JAX can evaluate. Data: `primitive`."""
+
+    code = "PD935"
+    what = "cannot capture: a kernel inside `{primitive}`"
+    hint = (
+        "record it while JAX runs it: `with pallas_debug.recording() as rec: f(x)`, and "
+        "look at `rec.trace`; in a notebook `%%pallas_debug` does that"
+    )
+
+
 class NoLaunch(PallasDebugError):
     """The function or the recording ran no kernel. Data: `function`."""
 
@@ -329,6 +340,23 @@ class KernelRaised(PallasDebugError):
     code = "PD933"
     what = "`{name}` raised while JAX traced it: {error}"
     hint = "the error is the kernel's own; the traceback above shows the line"
+
+
+class RefusedGrid(PallasDebugError, AssertionError):
+    """JAX stopped at a grid while it traced a launch. Data: `sizes`.
+
+    It has the code of the check that says it of launches that can be recorded.
+    """
+
+    code = "PD302"
+    what = (
+        "JAX refuses the grid ({sizes}): each size must be a Python integer; it stops "
+        "there with an AssertionError without a message"
+    )
+    hint = (
+        "make the size static (`static_argnums` of jit, or `int(n)` outside of it), or "
+        "launch the largest grid and guard the body with `pl.when`"
+    )
 
 
 class WorkerFailed(PallasDebugError):

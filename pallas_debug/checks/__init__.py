@@ -13,6 +13,7 @@ from pallas_debug.checks import barrier_never_observed as barrier_never_observed
 from pallas_debug.checks import barrier_phase_missed as barrier_phase_missed
 from pallas_debug.checks import block_revisited as block_revisited
 from pallas_debug.checks import block_tiling as block_tiling
+from pallas_debug.checks import blocks_left_out as blocks_left_out
 from pallas_debug.checks import copy_not_awaited as copy_not_awaited
 from pallas_debug.checks import deadlock as deadlock
 from pallas_debug.checks import duplicate_index as duplicate_index

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from pallas_debug.checks import accesses, semaphores
+from pallas_debug.checks import accesses, outside_barriers, semaphores
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.trace import dtypes
@@ -55,6 +55,7 @@ def barrier_arrivals_pending(trace: Trace) -> Iterator[Finding]:
     events = np.flatnonzero(columns.kind == Kind.ARRIVE)
     objects = columns.object[events]
     events = events[is_barrier[objects] & judged[columns.launch[events]]]
+    events = events[~np.isin(events, outside_barriers.nowhere(trace))]
     key = columns.object[events].astype(np.int64) * max(len(trace.regions), 1)
     key += columns.region[events]
     _, of, counts = np.unique(key, return_inverse=True, return_counts=True)

@@ -15,9 +15,11 @@ from dataclasses import replace
 import numpy as np
 
 from pallas_debug.checks import causes_of_order as of_order
+from pallas_debug.checks import outside_barriers
 from pallas_debug.checks.causes_of_indices import made_up_indices
 from pallas_debug.checks.causes_of_order import Known, Link
 from pallas_debug.checks.finding import Finding, Severity
+from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
 RANK = {severity: rank for rank, severity in enumerate(Severity)}
@@ -128,6 +130,37 @@ def _of_waiting_threads(known: Known) -> Iterator[Link]:
                 yield effect, cause
 
 
+def _of_missing_elements(known: Known) -> Iterator[Link]:
+    """Waits for an element that does not exist, or whose signals went to such a one."""
+    columns = known.trace.columns
+    nowhere = outside_barriers.nowhere(known.trace)
+    for effect, one in known.of("PD210"):
+        if not one.events or one.count > len(one.events):
+            continue
+        asleep = np.array(one.events, np.int64)
+        for cause, other in known.of("PD101"):
+            mine = np.intersect1d(np.array(other.events, np.int64), nowhere)
+            lost = mine[columns.kind[mine] != Kind.BLOCK]
+            if np.isin(asleep, mine).all() or _is_short_of(known, one, asleep, lost):
+                yield effect, cause
+
+
+def _is_short_of(
+    known: Known, one: Finding, asleep: np.ndarray, lost: np.ndarray
+) -> bool:
+    """Whether as much was given to missing elements of an array as its waits lack."""
+    columns = known.trace.columns
+    if not np.isin(columns.object[asleep], columns.object[lost]).all():
+        return False
+    mine = lost[columns.object[lost] == columns.object[asleep[0]]]
+    if "units" in one.details:
+        units = one.details["units"]
+        given = int(columns.aux[mine].sum())
+        return given >= units["needed"] - units["seen"]
+    arrivals = one.details["arrivals"]
+    return len(mine) >= arrivals["needed"] - arrivals["seen"]
+
+
 def _freed_or_over(known: Known) -> Iterator[Link]:
     """Operations that nobody waits for: at the end of a scope, and of the kernel."""
     for free, one in known.of("PD107"):
@@ -160,5 +193,6 @@ RULES: tuple[Callable[[Known], Iterator[Link]], ...] = (
     _unset_by_coming_back,
     _of_parallel_points,
     _of_waiting_threads,
+    _of_missing_elements,
     _freed_or_over,
 )

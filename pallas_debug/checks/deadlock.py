@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import deadlock_graph, places
+from pallas_debug.checks import deadlock_graph, outside_barriers, places
 from pallas_debug.checks.check import check
 from pallas_debug.checks.deadlock_sources import Sources, Wait, signalled
 from pallas_debug.checks.finding import Finding
@@ -59,7 +59,7 @@ def deadlock(trace: Trace) -> Iterator[Finding]:
             name = trace.buffer_rows[wait.number].name if wait.number >= 0 else ""
             loc = launch.kernel.loc_of(wait.instr)
             place = (loc.file, loc.line) if loc else wait.instr
-            groups.setdefault((name, place), []).append(wait)
+            groups.setdefault((name, place, _exists(trace, wait)), []).append(wait)
         sources = Sources(trace, launch)
         graph = deadlock_graph.graph(trace, launch, waits, sources.of)
         for group in groups.values():
@@ -98,14 +98,14 @@ def _finding(
     else:
         progress = _progress(trace, first)
         sources = lines.of(first)
-        details |= {**progress, "sources": sources}
+        way = [edge["from"] for edge in deadlock_graph.circle(graph, first.thread)]
+        details |= {**progress, "sources": sources, "circle": way}
         message = f"{who.name} waits for {_words(trace, first, progress)}"
-        message += signalled(sources, home)
-        circle = deadlock_graph.circle(graph, first.thread)
-        details["circle"] = [edge["from"] for edge in circle]
+        message += signalled(sources, home) if _exists(trace, first) else ""
+        short = _short(trace, first, progress)
         hint = _elsewhere(trace, first, sources)
-        hint = hint or deadlock_graph.advice(graph, first.thread)
-        hint = hint or _hint(trace, first, sources, home)
+        hint = hint or deadlock_graph.advice(graph, first.thread, short)
+        hint = hint or short or _hint(trace, first, sources, home)
     if len(group) > 1:
         message += f"; {len(group)} threads wait here"
     events = [wait.block_event for wait in group if wait.block_event >= 0]
@@ -123,9 +123,17 @@ def _finding(
     )
 
 
+def _exists(trace: Trace, wait: Wait) -> bool:
+    """Whether what is waited for exists: an operation, or an element of an array."""
+    rows = trace.buffer_rows
+    return wait.number < 0 or outside_barriers.exists(rows[wait.number], wait.element)
+
+
 def _matching(trace: Trace, wait: Wait, kind: Kind) -> np.ndarray:
-    """Events of a kind on the same element of the same object."""
+    """Events of a kind on the same element of the same object, if there is one."""
     columns = trace.columns
+    if not _exists(trace, wait):
+        return np.zeros(0, np.int64)
     events = np.flatnonzero((columns.kind == kind) & (columns.object == wait.number))
     regions = trace.regions
     same = [regions[int(columns.region[seq])][1] == wait.element for seq in events]
@@ -151,6 +159,9 @@ def _progress(trace: Trace, wait: Wait) -> dict[str, Any]:
 def _words(trace: Trace, wait: Wait, progress: dict[str, Any]) -> str:
     row = trace.buffer_rows[wait.number]
     name = named(row, wait.element)
+    if not _exists(trace, wait):
+        what = "barrier" if "arrivals" in progress else "semaphore"
+        return f"{what} {name}, which does not exist"
     if "units" in progress:
         seen = progress["units"]["seen"]
         unit = "unit" if wait.needed == 1 else "units"
@@ -162,11 +173,26 @@ def _words(trace: Trace, wait: Wait, progress: dict[str, Any]) -> str:
 
 def _elsewhere(trace: Trace, wait: Wait, sources: tuple[dict[str, Any], ...]) -> str:
     """What to do where only other elements of an array were signalled."""
+    row = trace.buffer_rows[wait.number]
+    if not _exists(trace, wait):
+        return outside_barriers.hint(row, wait.element)
     if any(s["seen"] for s in sources) or not any(s["others"] for s in sources):
         return ""
-    row = trace.buffer_rows[wait.number]
     return (
         f"signal {named(row, wait.element)}, or wait for an element that is signalled"
+    )
+
+
+def _short(trace: Trace, wait: Wait, progress: dict[str, Any]) -> str:
+    """What to do if the barrier is made for more arrivals than there are."""
+    seen, needed = progress.get("arrivals", {"seen": 0, "needed": 0}).values()
+    if not 0 < seen < needed or progress["phases"]["seen"]:
+        return ""
+    others = "other thread" if needed - seen == 1 else f"other {needed - seen} threads"
+    name = trace.buffer_rows[wait.number].name
+    return (
+        f"num_arrivals of `{name}` is {needed}, and {seen} "
+        f"{'arrives' if seen == 1 else 'arrive'}: make it {seen}, or let the {others} arrive"
     )
 
 

@@ -12,9 +12,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pallas_debug import ir
-from pallas_debug.checks import places
+from pallas_debug.checks import outside_barriers, places
 from pallas_debug.ir.flow import reachable
-from pallas_debug.trace.regions import element_of
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 
@@ -122,7 +121,7 @@ def _name(trace: Trace, wait: Wait) -> str:
     if wait.number < 0:
         return trace.threads[wait.element].name
     row = trace.buffer_rows[wait.number]
-    return row.name + element_of(row.shape, wait.element)
+    return row.name + outside_barriers.subscript(row, wait.element)
 
 
 def circle(found: dict[str, Any], thread: int) -> list[dict[str, Any]]:
@@ -141,17 +140,21 @@ def circle(found: dict[str, Any], thread: int) -> list[dict[str, Any]]:
     return []
 
 
-def advice(found: dict[str, Any], thread: int) -> str:
-    """What the graph says to do for a thread; empty where it says nothing."""
+def advice(found: dict[str, Any], thread: int, short: str = "") -> str:
+    """What the graph says to do for a thread; empty where it says nothing.
+
+    `short` is what to do if its own line signals, but not often enough.
+    """
     nodes = {node["thread"]: node for node in found["nodes"]}
     home, way = nodes[thread]["file"], circle(found, thread)
     if len(way) == 1:
         line = places.said(way[0]["file"], way[0]["line"], home)
-        if way[0]["file"] != home:
-            return f"signal before this wait: {line} does so too late or too seldom"
-        if way[0]["line"] > nodes[thread]["line"]:
+        is_here = way[0]["file"] == home
+        if is_here and way[0]["line"] > nodes[thread]["line"]:
             return f"signal before this wait: {line}, which does, comes after it"
-        return f"{line} signals it too seldom: wait once for each signal"
+        late = f"signal before this wait: {line} does so too late or too seldom"
+        seldom = f"{line} signals it too seldom: wait once for each signal"
+        return short or (seldom if is_here else late)
     if way:
         names = [nodes[edge["from"]]["name"] for edge in way[1:3]]
         who = " and ".join(names) + (" and others" if len(way) > 3 else "")

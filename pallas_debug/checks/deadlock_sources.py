@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import accesses, places
-from pallas_debug.trace.regions import element_of
+from pallas_debug.checks import accesses, outside_barriers, places
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
@@ -72,9 +71,8 @@ def _sources(
             continue
         element = trace.regions[int(columns.region[seq])][1]
         if element != wait.element:
-            entry["others"] |= {
-                element_of(trace.buffer_rows[wait.number].shape, element)
-            }
+            row = trace.buffer_rows[wait.number]
+            entry["others"] |= {outside_barriers.subscript(row, element)}
             continue
         entry["seen"] += 1
         if thread not in entry["threads"]:

@@ -133,10 +133,10 @@ def _written(trace: Trace, origin: Origin) -> Finding:
     reads = [read for read, _ in feeding(trace, origin.write, origin.elements)]
     names = dict.fromkeys(f"`{b.name}`" for r in reads if (b := trace.events[r].buffer))
     clean = f"; what it read had none: {', '.join(names)}" if names else ""
-    hint = (
-        "look at the arithmetic between these reads and this write; check the "
-        "function itself, not a file, to have the instruction named"
-    )
+    hint = "look at the arithmetic between these reads and this write"
+    launch = int(trace.columns.launch[origin.write])
+    if launch not in arithmetic(trace).launches:
+        hint += "; check the function itself, not a file, to have the instruction named"
     loads = [read for read in reads if _may_leave_lanes_unset(trace, read)]
     if loads:
         load = f"the masked load at {places.place(trace.events[loads[0]].loc)}"

@@ -6,7 +6,8 @@ Compares what each read, write, atomic update and copy asked for with the shape 
 buffer: past the end, or before the beginning, in any dimension. Masked accesses count
 only where the mask is true. The block of a grid point may overhang the end of its array
 (the last block of a shape that does not divide evenly); it may not begin outside. A
-read that only overhangs the end, and whose NaN is in no output, is a warning.
+read that only overhangs the end, and whose NaN is in no output, is a warning. The index
+of an array of barriers or semaphores is held against its shape in the same way.
 
 ## Why is this bad?
 

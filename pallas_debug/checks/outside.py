@@ -8,8 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pallas_debug import ir
-from pallas_debug.checks import accesses, harmless, origins, stored
+from pallas_debug.checks import (
+    accesses,
+    harmless,
+    origins,
+    outside_barriers,
+    outside_elements,
+    stored,
+)
 from pallas_debug.checks.finding import Severity
+from pallas_debug.checks.tapeflow import tapeflow
 from pallas_debug.trace import fold
 from pallas_debug.trace.regions import Region, in_range
 from pallas_debug.trace.schema import Kind, RegionKind
@@ -18,7 +26,13 @@ from pallas_debug.trace.trace import Trace
 ACCESSES = (Kind.READ, Kind.WRITE, Kind.UPDATE)
 VERBS = {Kind.READ: "reads", Kind.WRITE: "writes", Kind.UPDATE: "updates"}
 COPY_VERBS = {Kind.READ: "copies from", Kind.WRITE: "copies to"}
-LOST = -1  # stands for an index outside whose number was not kept
+# Of operations that can have a mask, which operand it is.
+MASKS = {
+    "pallas.masked_load": 0,
+    "pallas.masked_store": 1,
+    "pallas.masked_swap": 1,
+    "triton.atomic_rmw": 1,
+}
 COPIES = frozenset({"tma", "dma"})
 
 
@@ -41,7 +55,20 @@ def outside(trace: Trace) -> dict[int, Fault]:
             fault = _fault(trace, seq, verdicts)
             if fault is not None:
                 kept[seq] = fault
+        for seq in outside_barriers.nowhere(trace).tolist():
+            kept[seq] = _no_element(trace, seq)
     return kept
+
+
+def _no_element(trace: Trace, seq: int) -> Fault:
+    """An arrival, a signal or a wait at a barrier or semaphore that does not exist."""
+    columns = trace.columns
+    row = trace.buffer_rows[int(columns.object[seq])]
+    element = trace.region(int(columns.region[seq])).start[0]
+    verb = outside_barriers.VERBS[Kind(int(columns.kind[seq]))]
+    what = f"{verb} {outside_barriers.said(row, element)}"
+    details = {"requested": ((element, 1, 1),), "shape": row.shape}
+    return Fault(what, Severity.ERROR, outside_barriers.hint(row, element), details)
 
 
 def is_right(trace: Trace, seq: int, region: Region) -> bool:
@@ -86,7 +113,7 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
     target = f"`{row.name}`{region.text}"
     thread = trace.thread_rows[int(columns.thread[seq])]
     if region.elements is not None:
-        fault = _elements(region, row.shape, f"{VERBS[kind]} {target}")
+        fault = _elements(trace, seq, region)
         return fault if thread.kind != "tma" else _gathered(fault, instr)
     faults = _dimensions(region, row.shape)
     details: dict[str, Any] = {
@@ -108,7 +135,7 @@ def _judge(trace: Trace, seq: int) -> Fault | None:
             hint = "copy a window that fits, or say how large it is: pl.ds(start, size)"
             return Fault(what + harmless.SAID, Severity.WARNING, hint, details)
         return _copy(trace, thread, faults, (region, row.shape), (what, details))
-    hint = "mask the access, or keep the index within the shape"
+    hint = f"{_narrow(instr)}, or keep the index within the shape"
     what = f"{VERBS[kind]} {target}: {words}"
     if kind == Kind.READ and _is_dropped(trace, seq, faults, region, row.shape):
         return Fault(what + harmless.SAID, Severity.WARNING, hint, details)
@@ -168,21 +195,37 @@ def _dimensions(region: Region, shape: tuple[int, ...]) -> dict[int, str]:
     return faults
 
 
-def _elements(region: Region, shape: tuple[int, ...], what: str) -> Fault:
-    flat = region.elements
+def _elements(trace: Trace, seq: int, region: Region) -> Fault:
+    columns, flat = trace.columns, region.elements
+    row = trace.buffer_rows[int(columns.object[seq])]
+    instr, number = accesses.instr_of(trace, seq), int(columns.instr[seq])
     assert flat is not None, "a set of elements"
-    outside = flat[~in_range(flat, shape)]
-    known = outside[outside != LOST]
-    words = f"{outside.size} of {flat.size} elements"
-    if known.size:
-        numbers = ", ".join(str(int(number)) for number in known[:3])
-        more = ", …" if outside.size > min(known.size, 3) else ""
-        words += f" ({numbers}{more}) do not exist"
-    else:
-        words += " lie outside" if outside.size > 1 else " lies outside"
-    details = {"elements": tuple(outside.tolist()), "shape": shape}
-    hint = "mask the access, or keep the indices within the shape"
-    return Fault(f"{what} of shape {shape}: {words}", Severity.ERROR, hint, details)
+    leaves, own = f"its shape {row.shape}", instr.accesses if instr else ()
+    if len(own) == 1:
+        kernel = trace.launches[int(columns.launch[seq])].kernel
+        flow = tapeflow(trace.caches, kernel)
+        d = outside_elements.left_dimension(flow, number, own[0], row.shape)
+        leaves = f"dimension {d} of size {row.shape[d]}" if d >= 0 else leaves
+    outside = flat[~in_range(flat, row.shape)]
+    found = outside_elements.places(outside, row.shape) if row.shape else []
+    what = outside_elements.words(flat, row.shape, row.name, leaves)
+    details = {
+        "elements": tuple(outside.tolist()),
+        "places": tuple(map(tuple, found)),
+        "shape": row.shape,
+    }
+    verb = VERBS[Kind(int(columns.kind[seq]))]
+    hint = f"{_narrow(instr)}, or keep the indices within the shape"
+    return Fault(f"{verb} {what}", Severity.ERROR, hint, details)
+
+
+def _narrow(instr: ir.Instr | None) -> str:
+    """What to do with a mask: have one, or a better one."""
+    at = MASKS.get(instr.op, -1) if instr else -1
+    mask = instr.ins[at] if instr and 0 <= at < len(instr.ins) else ir.Const(None)
+    if isinstance(mask, ir.Const) and mask.value is None:
+        return "mask the access"
+    return "narrow the mask"
 
 
 def _gathered(fault: Fault, instr: ir.Instr | None) -> Fault | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from pallas_debug.checks import accesses, places, semaphores, stored
+from pallas_debug.checks.races_barriers import given_back, uncovered
 from pallas_debug.checks.races_cells import Cells
 from pallas_debug.checks.uninitialized_read import unset_reads
 from pallas_debug.trace.events import Event
-from pallas_debug.trace.proxies import NEVER, Standing, proxies
+from pallas_debug.trace.proxies import Standing, proxies
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
@@ -63,11 +64,14 @@ def refilled(trace: Trace, copy: Event, read: Event) -> str:
     main = main_of(copy, read)
     start, done, reader = line(copy, main), line(read, main), read.thread
     user = trace.threads[accesses.starter(trace, read.seq).thread]
-    if issue >= 0 and int(trace.columns.thread[issue]) != user.number:
-        signal = f"a semaphore that {user.name} signals"
+    filler = int(trace.columns.thread[issue]) if issue >= 0 else user.number
+    if filler != user.number:
+        signal, late = f"a semaphore that {user.name} signals", ""
         if copy.launch.backend == "mosaic_gpu":
-            signal = f"{given_back(trace, user.number, read.seq)} {user.name} arrives"
-        return f"wait before {start} for {signal} after {done}"
+            at = user.number, read.seq, filler
+            signal = f"{given_back(trace, *at)} {user.name} arrives"
+            late = uncovered(trace, *at, main)
+        return f"wait before {start} for {signal} after {done}{late}"
     if reader.is_agent:
         return f"start the copy of {start} when the read at {done} is over"
     return f"start the copy of {start} after the read at {done}"
@@ -85,10 +89,11 @@ def overtaken(trace: Trace, first: Event, second: Event) -> str:
     if not len(waits) or issuer in threads:
         return ""
     wait = trace.events[int(waits[0])]
-    back, main = given_back(trace, wait.thread.number, wait.seq), main_of(first, second)
+    at, main = (wait.thread.number, wait.seq, issuer), main_of(first, second)
     return (
-        f"wait before {line(second, main)} for {back} {wait.thread.name} arrives when it is "
-        f"done with what it waited for at {line(wait, main)}"
+        f"wait before {line(second, main)} for {given_back(trace, *at)} {wait.thread.name} "
+        f"arrives when it is done with what it waited for at {line(wait, main)}"
+        f"{uncovered(trace, *at, main)}"
     )
 
 
@@ -109,20 +114,6 @@ def said_over(trace: Trace, copy: Event) -> int:
     return int(events[0]) if len(events) else -1
 
 
-def given_back(trace: Trace, thread: int, after: int) -> str:
-    """`barrier `free`, at which`: where a thread arrives while nobody waits there."""
-    columns = trace.columns
-    awaited = columns.object[columns.kind == Kind.WAIT]
-    events = columns.of_thread(thread)
-    events = events[(columns.kind[events] == Kind.ARRIVE) & (events > after)]
-    events = events[~np.isin(columns.object[events], awaited)]
-    if not len(events):
-        return "a barrier at which"
-    return (
-        f"barrier `{trace.buffer_rows[int(columns.object[events[0]])].name}`, at which"
-    )
-
-
 def is_too_early(trace: Trace, read: Event, write: Event) -> bool:
     """Whether a read finds elements unset that the write brings."""
     missing = unset_reads(trace).get(read.seq)
@@ -141,13 +132,13 @@ def too_soon(trace: Trace, write: Event, read: Event) -> int:
         return -1
     if write.seq > read.seq or write.thread.is_agent or read.thread.is_agent:
         return -1
-    reads, writes = _alike(trace, read, read), _alike(trace, write, read)
+    reads, writes = alike(trace, read, read), alike(trace, write, read)
     standing = proxies(trace).standing(writes, np.full(len(writes), read.seq))
     count = int((standing != Standing.UNORDERED).sum())
     return int([*writes, write.seq][count]) if count == len(reads) + 1 else -1
 
 
-def _alike(trace: Trace, event: Event, read: Event) -> np.ndarray:
+def alike(trace: Trace, event: Event, read: Event) -> np.ndarray:
     """What a thread did before by the same line to elements that a read touches."""
     columns = trace.columns
     events = columns.of_thread(event.thread.number)
@@ -167,10 +158,11 @@ def has_come(trace: Trace, copy: Event, reader: int, before: int) -> bool:
 def _in_line(trace: Trace, copy: Event, reader: int, before: int) -> tuple[int, int]:
     """How often a reader had waited where a copy arrives, and the copy's number there.
 
-    The first wait is for the first copy, and so on. Zeros where arrivals are counted.
+    The first wait is for the first copy, and so on; copies that complete a phase
+    together have one number. Zeros where a thread's arrival is part of the phase.
     """
     columns, told = trace.columns, said_over(trace, copy)
-    if told < 0 or trace.buffer_rows[int(columns.object[told])].arrivals != 1:
+    if told < 0:
         return 0, 0
     waits = awaited(trace, copy)
     waited = int(((columns.thread[waits] == reader) & (waits < before)).sum())
@@ -178,19 +170,34 @@ def _in_line(trace: Trace, copy: Event, reader: int, before: int) -> tuple[int, 
     same &= columns.region == columns.region[told]
     issue = proxies(trace).issue
     issued = issue[np.unique(columns.thread[same])]
-    own = issue[copy.thread.number]
-    return waited, int(((issued >= 0) & (issued <= own)).sum())
+    together = trace.buffer_rows[int(columns.object[told])].arrivals
+    if together < 1 or (together > 1 and (issued < 0).any()):
+        return 0, 0
+    own = int(((issued >= 0) & (issued <= issue[copy.thread.number])).sum())
+    return waited, -(-own // together)
 
 
 def _is_ahead(trace: Trace, copy: Event, read: Event) -> bool:
     """Whether another thread's copy is for a later read than this one."""
-    if not copy.thread.is_agent or read.thread.is_agent:
-        return False
+    user = accesses.starter(trace, read.seq)
     issue = int(proxies(trace).issue[copy.thread.number])
-    if issue < 0 or int(trace.columns.thread[issue]) == read.thread.number:
+    if issue < 0 or int(trace.columns.thread[issue]) == user.thread:
         return False
-    waited, number = _in_line(trace, copy, read.thread.number, read.seq)
-    return 0 < waited < number
+    waited, number = _in_line(trace, copy, user.thread, user.event)
+    return 0 < waited < number and _is_again(trace, copy)
+
+
+def _is_again(trace: Trace, copy: Event) -> bool:
+    """Whether a copy before this one arrives at its barrier and fills the same memory."""
+    columns, told = trace.columns, said_over(trace, copy)
+    issue = proxies(trace).issue
+    same = (columns.kind == Kind.ARRIVE) & (columns.object == columns.object[told])
+    same &= columns.region == columns.region[told]
+    threads = np.unique(columns.thread[same])
+    threads = threads[issue[threads] < issue[copy.thread.number]]
+    writes = (columns.kind == Kind.WRITE) & np.isin(columns.thread, threads)
+    writes &= columns.object == columns.object[copy.seq]
+    return bool(overlaps(trace, np.flatnonzero(writes), copy).any())
 
 
 def _is_refill(trace: Trace, copy: Event, read: Event) -> bool:
@@ -224,15 +231,26 @@ def overlaps(trace: Trace, events: np.ndarray, read: Event) -> np.ndarray:
     return (at >= 0) & hit[np.minimum(np.searchsorted(regions, at), len(hit) - 1)]
 
 
-def arrives_early(trace: Trace, agent: Event, done: int) -> Event | None:
-    """Where the thread of a product tells others to go on before that is `done`."""
-    columns = trace.columns
+def arrives_early(trace: Trace, agent: Event) -> Event | None:
+    """Where the thread of a product tells others to go on before it has waited for it."""
+    columns, over = trace.columns, joined(trace, agent)
     mine = columns.of_thread(accesses.starter(trace, agent.seq).thread)
     mine = mine[mine > int(proxies(trace).issue[agent.thread.number])]
-    if done != NEVER:
-        mine = mine[mine < done]
+    if over:
+        mine = mine[mine < over.seq]
     told = mine[np.isin(columns.kind[mine], (Kind.ARRIVE, Kind.SIGNAL))]
     return trace.events[int(told[0])] if len(told) else None
+
+
+def joined(trace: Trace, agent: Event) -> Event | None:
+    """The event by which the thread that started an agent knows that it is over."""
+    columns = trace.columns
+    events = columns.kind == Kind.JOIN
+    events &= columns.object == agent.thread.number
+    if agent.kind is not Kind.READ:
+        events &= columns.aux == 0  # not only its reads
+    found = np.flatnonzero(events)
+    return trace.events[int(found[0])] if len(found) else None
 
 
 def issuer(agent: Event) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pallas_debug.checks import accesses, races, races_slots
+from pallas_debug.checks import accesses, races, races_slots, races_turns
 from pallas_debug.checks.finding import Finding, Severity
 from pallas_debug.checks.races import Fault, Race
+from pallas_debug.checks.races_barriers import given_back, uncovered
 from pallas_debug.checks.races_copies import (
     arrives_early,
-    given_back,
     is_too_early,
     issuer,
     line,
@@ -22,7 +22,7 @@ from pallas_debug.checks.races_copies import (
     too_soon,
 )
 from pallas_debug.trace.events import Event
-from pallas_debug.trace.proxies import NEVER, Engine, proxies
+from pallas_debug.trace.proxies import Engine, proxies
 from pallas_debug.trace.schema import Kind
 from pallas_debug.trace.trace import Trace
 
@@ -137,18 +137,6 @@ def _of_parallel(trace: Trace, race: Race, first: Event, second: Event) -> str:
     )
 
 
-def _of_tensor_memory(trace: Trace, race: Race, first: Event, second: Event) -> str:
-    """A load or store of tensor memory that its own thread has not completed."""
-    if first.op not in ("gpu.async_store_tmem", "gpu.async_load_tmem"):
-        return ""
-    if race.done != NEVER and trace.columns.thread[race.done] != first.thread.number:
-        return ""
-    call = "commit_tmem" if first.op == "gpu.async_store_tmem" else "wait_load_tmem"
-    main = main_of(first, second)
-    where = f"on {first.thread.name}, before {line(second, main)}"
-    return f"call `plgpu.{call}()` after {line(first, main)} {where}"
-
-
 def _of_devices(trace: Trace, race: Race, first: Event, second: Event) -> str:
     """What reaches for another device's memory after that one has used it."""
     a, b = program(trace, first), program(trace, second)
@@ -184,12 +172,11 @@ def _of_agent(trace: Trace, race: Race, first: Event, second: Event) -> str:
         return f"wait for the copy started at {started} before {n}"
     if unit is Engine.WGMMA:
         if program(trace, agent).number != program(trace, other).number:
-            early = arrives_early(trace, agent, race.done)
+            early = arrives_early(trace, agent)
             n = line(early, main) if early else ""
         return n and f"call `plgpu.wgmma_wait(0)` before {n}"
     if unit in (Engine.PRODUCT, Engine.TENSOR_COPY):
-        done = "a barrier that it, or `tcgen05_commit_arrive`, arrives at"
-        return f"before {n}, wait for {done} when it is over"
+        return races_turns.of_product(trace, agent, other)
     barrier = signalled(trace, agent)
     if barrier:
         return f"wait for barrier `{barrier}`, where the copy arrives, before {n}"
@@ -222,6 +209,8 @@ def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
     main = main_of(first, second)
     if is_too_early(trace, first, second) or too_soon(trace, first, second) >= 0:
         first, second = second, first  # it was meant to come second
+    if first.thread.is_agent and races.engine(trace, first.seq) is Engine.PRODUCT:
+        return races_turns.of_product(trace, first, second)
     a, b = program(trace, first), program(trace, second)
     m, n = line(first, main), line(second, main)
     if cannot_wait(trace, first, second):
@@ -238,8 +227,9 @@ def _of_threads(trace: Trace, race: Race, first: Event, second: Event) -> str:
         return f"wait before {n} for a semaphore that {a.name} signals after {m}"
     if a.row.block == b.row.block:
         who = "its thread" if a.number == b.number else a.name
-        barrier = given_back(trace, a.number, first.seq)
-        return f"wait before {n} for {barrier} {who} arrives after {m}"
+        at = a.number, first.seq, b.number
+        late = uncovered(trace, *at, main)
+        return f"wait before {n} for {given_back(trace, *at)} {who} arrives after {m}{late}"
     return f"wait before {n} for a `plgpu.ClusterBarrier` arrived at after {m}"
 
 
@@ -273,8 +263,9 @@ def cannot_wait(trace: Trace, first: Event, second: Event) -> bool:
 Advice = Callable[[Trace, Race, Event, Event], str]
 ADVICE: tuple[Advice, ...] = (
     _of_parallel,
-    _of_tensor_memory,
+    races_turns.of_tensor_memory,
     _of_devices,
+    races_turns.of_copy_out,
     _of_agent,
     _of_threads,
 )

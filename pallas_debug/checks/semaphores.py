@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pallas_debug.checks import accesses
+from pallas_debug.checks import accesses, outside_barriers
 from pallas_debug.trace import dtypes, proxies
 from pallas_debug.trace.events import Event
-from pallas_debug.trace.regions import element_of
 from pallas_debug.trace.schema import BufferRow, Kind
 from pallas_debug.trace.tables import on_device
 from pallas_debug.trace.trace import Trace
@@ -57,6 +56,7 @@ def left(trace: Trace) -> Iterator[Left]:
     )
     events = np.flatnonzero(np.isin(columns.kind, (Kind.SIGNAL, Kind.WAIT)))
     events = events[mine[columns.object[events]]]
+    events = events[~np.isin(events, outside_barriers.nowhere(trace))]
     key = columns.object[events].astype(np.int64) * max(len(trace.regions), 1)
     key += columns.region[events]
     distinct, of = np.unique(key, return_inverse=True)
@@ -101,7 +101,7 @@ def name_at(event: Event) -> str:
 
 def named(row: BufferRow, element: int) -> str:
     """The same of a buffer and the number of its element."""
-    return f"`{row.name}`{element_of(row.shape, element)}"
+    return f"`{row.name}`{outside_barriers.subscript(row, element)}"
 
 
 def unawaited(trace: Trace) -> np.ndarray:

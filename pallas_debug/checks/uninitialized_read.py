@@ -53,6 +53,7 @@ ALLOC, READ, WRITE, UPDATE, PAD = map(
     int, (Kind.ALLOC, Kind.READ, Kind.WRITE, Kind.UPDATE, Kind.PAD)
 )
 TOUCHING = (ALLOC, READ, WRITE, UPDATE, PAD)
+PRODUCTS = frozenset({"gpu.tcgen05_multiply"})
 WRITE_BACK = frozenset({"window.flush", "window.output"})
 
 
@@ -101,8 +102,8 @@ def advice(trace: Trace, seq: int, elements: np.ndarray) -> str:
     name = event.buffer.name if event.buffer else "?"
     copy = _copy_under_way(trace, seq, elements)
     if copy:
-        return f"wait for the copy of {copy} before this line"
-    if event.op == "gpu.tcgen05_multiply":
+        return f"wait for {copy} before this line"
+    if event.op in PRODUCTS and _is_sum(trace, seq):
         return f"begin `{name}` with `accumulate=False`, or write it before this line"
     launch = event.launch
     in_turn = launch.backend not in ("mosaic_gpu", "triton")
@@ -115,18 +116,30 @@ def advice(trace: Trace, seq: int, elements: np.ndarray) -> str:
 
 
 def _copy_under_way(trace: Trace, seq: int, elements: np.ndarray) -> str:
-    """The line of a copy that was started before, and brings these elements later."""
+    """`the copy of line 5`, started before a read is, that brings its elements later."""
     columns = trace.columns
+    start = int(accesses.started(trace, np.array([seq]))[0])
     events = np.flatnonzero(columns.kind[seq:] == WRITE) + seq
     roots = fold.roots(trace)
     events = events[roots[columns.object[events]] == roots[columns.object[seq]]]
     events = events[columns.thread[events] != columns.thread[seq]]  # a product's own
-    for later in events[accesses.started(trace, events) < seq].tolist():
+    begun = accesses.started(trace, events)
+    products = np.array([accesses.op_of(trace, n) in PRODUCTS for n in events.tolist()])
+    for later in events[begun < np.where(products, start, seq)].tolist():
         if np.isin(stored.touched(trace, later)[0], elements).any():
-            loc = trace.events[later].loc
-            home = trace.events[seq].loc
-            return places.line(loc, home) if loc else f"event {later}"
+            event = trace.events[later]
+            what = "product" if event.op in PRODUCTS else "copy"
+            at = places.line(event.loc, trace.events[seq].loc) if event.loc else ""
+            return f"the {what} of {at or f'event {later}'}"
     return ""
+
+
+def _is_sum(trace: Trace, seq: int) -> bool:
+    """Whether a product writes what it reads, and so adds to it."""
+    columns = trace.columns
+    mine = columns.of_thread(int(columns.thread[seq]))
+    mine = mine[columns.kind[mine] == WRITE]
+    return bool((columns.object[mine] == columns.object[seq]).any())
 
 
 def _is_accumulated(trace: Trace, seq: int) -> bool:

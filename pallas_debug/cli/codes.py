@@ -46,6 +46,8 @@ def of_error(error: BaseException) -> int:
     """The exit code of an error that ended the command."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
+    if isinstance(error, errors.RefusedGrid):
+        return SCRIPT_FAILED
     if isinstance(error, errors.UnsupportedOp | errors.CaptureError):
         return UNSUPPORTED
     return USAGE if isinstance(error, errors.PallasDebugError) else UNSUPPORTED

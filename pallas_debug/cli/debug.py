@@ -65,7 +65,10 @@ def _recorded(run: Callable[[], script.Ending], arguments: argparse.Namespace) -
             stopped = stop
             ending = ending if error is None else script.STOPPED
         else:
-            if error is not None:
+            if isinstance(error, errors.RefusedGrid):  # names the line
+                codes.show(error)
+                stopped, ending = error, script.STOPPED
+            elif error is not None:
                 script.show(error)
         if ending.failed and ending != script.STOPPED:  # then its error says why
             print(ending, file=sys.stderr)

@@ -53,10 +53,20 @@ def run(arguments: argparse.Namespace) -> int:
     by_name = {name: code for code, (name, _) in known.items()}
     code = by_name.get(wanted, wanted.upper())
     if code not in known:
-        raise errors.UnknownEntry(noun="check", key=wanted, known=[*known, *by_name])
+        raise _unknown(wanted, [*known, *by_name])
     name, page = known[code]
     output.say(page, _titled(code, name, page) | {"page": page}, arguments)
     return codes.CLEAN
+
+
+def _unknown(wanted: str, known: list[str]) -> errors.PallasDebugError:
+    """What is wrong with a code; letters alone are near to no number."""
+    of_numbers = any(letter.isdigit() for letter in wanted)
+    near = errors.nearest(wanted, [w for w in known if of_numbers or w[-1].isalpha()])
+    if near:
+        return errors.UnknownEntry(noun="check", key=wanted, known=near)
+    accepted = "a code (PD101) or a check's name; `pallas-debug explain` lists them"
+    return errors.BadOption(option="code", value=wanted, accepted=accepted)
 
 
 def _titled(code: str, name: str, page: str) -> dict[str, str]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import json
+import shlex
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pallas_debug
@@ -75,11 +78,16 @@ def wants_data(arguments: argparse.Namespace) -> bool:
     return arguments.json or getattr(arguments, "format", "text") != "text"
 
 
-def _ours_after_target(arguments: argparse.Namespace) -> list[str]:
-    """Options of this command among the words after its target."""
-    given = [word.partition("=")[0] for word in arguments.words]
-    ours = {f"--{name.replace('_', '-')}" for name in vars(arguments)}
-    return [word for word in given if word in ours]
+def _ours_after_target(arguments: argparse.Namespace) -> Iterator[str]:
+    """Options of this command, with their values, among the words after its target."""
+    words = [*arguments.words, ""]
+    actions = arguments.parser._option_string_actions
+    for word, following in itertools.pairwise(words):
+        action = actions.get(word.partition("=")[0])
+        if action is None or not word.startswith("--"):
+            continue
+        apart = action.nargs != 0 and "=" not in word and following[:1] != "-"
+        yield f"{word} {shlex.quote(following)}" if apart and following else word
 
 
 def warn_of_ours(arguments: argparse.Namespace) -> None:

@@ -86,6 +86,9 @@ def _closed(
     except Exception as stop:
         stopped.append(stop)
         return ending if error is None else script.STOPPED
+    if isinstance(error, errors.RefusedGrid):  # names the line: no frames needed
+        stopped.append(error)
+        return script.STOPPED
     if error is not None:
         script.show(error)
     return ending

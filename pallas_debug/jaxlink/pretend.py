@@ -21,7 +21,7 @@ from typing import Any
 import jax
 
 from pallas_debug.ir import chips
-from pallas_debug.jaxlink import backward, privates
+from pallas_debug.jaxlink import backward, grids, privates, tpu_only
 
 # A toolkit without the known miscompilations that shipped kernels step around.
 CUDA_VERSION = 13000
@@ -120,6 +120,12 @@ def pretend(
             _thread.waiting = before
 
 
+def platform() -> str | None:
+    """`gpu` or `tpu`, of the chip that was chosen; None if none was."""
+    answers = _answers.value
+    return answers.chip.backend if answers and answers.chip else None
+
+
 def may_ask() -> None:
     """From here on code may run that asks, until the innermost `pretend` ends."""
     stack, _thread.waiting = _thread.waiting, None
@@ -138,6 +144,7 @@ def _install() -> None:
             _replace_cuda_versions()
             _replace_default_backend()
             _undo.enter_context(backward.own_lines())
+            _undo.enter_context(grids.named_refusals())
 
 
 def _uninstall() -> None:
@@ -163,6 +170,7 @@ def _question(question: str, original: Any) -> property:
         answers = _answers.value
         asker = sys._getframe(1).f_globals.get("__name__") or ""
         if answers is not None and _is_kernel_code(asker):
+            tpu_only.refuse(answers.chip, question, sys._getframe(1))
             value = answers.get(question, asker)
             if value is not None:
                 return value

@@ -35,6 +35,8 @@ from jax._src import dtypes as dtypes
 from jax._src.pallas.pallas_call import pallas_call_p as pallas_call_p
 # plgpu.kernel and pl.kernel
 from jax._src.pallas.mpmd import mpmd_map_p as mpmd_map_p
+# `tracing_grid_env`, which refuses a traced grid with a bare assertion
+from jax._src.pallas import core as pallas_core
 # program_id, run_scoped, …
 from jax._src.pallas import primitives as pallas_primitives
 # get, swap, addupdate

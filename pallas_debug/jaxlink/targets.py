@@ -21,7 +21,7 @@ from jax.experimental.pallas import tpu as pltpu
 from jax.sharding import AbstractMesh
 
 from pallas_debug import ir
-from pallas_debug.jaxlink import locations, outer, privates, versions
+from pallas_debug.jaxlink import around_launch, locations, outer, privates, versions
 from pallas_debug.jaxlink.pretend import pretend
 from pallas_debug.jaxlink.traced import traced
 
@@ -202,7 +202,7 @@ def _bind(eqn: Any, operands: Sequence[Any], interpret: Any) -> Any:
 def _launches(jaxpr: Any) -> Iterator[Any]:
     """The launches of a jaxpr, in the order in which they are written."""
     for eqn in versions.open_jaxpr(jaxpr)[0].eqns:
-        if eqn.primitive.name in outer.LAUNCHES:
+        if eqn.primitive.name in around_launch.LAUNCHES:
             yield eqn
         else:
             for inner in privates.core.jaxprs_in_params(eqn.params):

@@ -20,6 +20,12 @@ from pallas_debug.jaxlink.owned import copied
 from pallas_debug.jaxlink.pretend import may_ask
 
 _ARRAY = object()
+_ASKED = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.NonConcreteBooleanIndexError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 
 
 class _Traced(NamedTuple):
@@ -96,6 +102,11 @@ def _trace(fn: Callable[..., Any], tree: Any, leaves: Sequence[Any]) -> _Traced:
     seen_args, seen_kwargs = jax.tree.unflatten(tree, seen)
     jaxpr = jax.make_jaxpr(on_arrays)(*seen_args, **seen_kwargs)
     return _Traced(jaxpr, out_tree, out_leaves)
+
+
+def wants_values(fn: Callable[..., Any], error: BaseException) -> bool:
+    """Whether a function that nobody jitted asked for a value while it was traced."""
+    return isinstance(error, _ASKED) and not _is_jitted(fn)
 
 
 def _is_jitted(fn: Callable[..., Any]) -> bool:

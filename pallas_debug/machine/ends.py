@@ -48,7 +48,7 @@ def outcome(state: states.State) -> Outcome:
 
 def located(m: Step, program: Program, error: Exception) -> PallasDebugError:
     """An error of our own code, with the user's line that we were executing."""
-    if isinstance(error, (OpFailed, UnsupportedOp)):
+    if isinstance(error, (OpFailed, UnsupportedOp)) and error.loc is not None:
         return error
     position = m.pc
     trace: Any = error.__traceback__
@@ -57,6 +57,8 @@ def located(m: Step, program: Program, error: Exception) -> PallasDebugError:
         position = program.lines.get(key, position)
         trace = trace.tb_next
     kernel = m.kernel
+    if isinstance(error, (OpFailed, UnsupportedOp)):
+        return type(error)(**error.data, loc=kernel.loc_of(position))
     return OpFailed(
         op=kernel.tape[position].op,
         error=f"{type(error).__name__}: {error}",

@@ -23,8 +23,9 @@ class Options:
       chip: The chip that is pretended (`h100`, `b200`, `tpu-v5e`, …); None chooses by
         the kernel's backend. A GPU's for a TPU kernel, or the reverse, is refused.
       cores: Number of cores that the pretended chip reports; None: the chip's own.
-      max_events: Events after which the run ends as `truncated`.
-      max_seconds: Wall-clock seconds after which it does; None: no limit.
+      max_events: Events after which a launch ends as `truncated`. The function goes on
+        with what its outputs hold by then, and further launches are recorded, too.
+      max_seconds: Wall-clock seconds after which a launch does; None: no limit.
       max_value_bytes: Bytes of recorded values after which no more are kept (said in
         the report, PD904).
       blocks: Grid points to run; None: all. Linear indices, coordinates in tuples, or

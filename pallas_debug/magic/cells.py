@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import re
 from collections.abc import Callable
 from typing import Any
@@ -82,6 +83,20 @@ def running_line(shell: Any) -> tuple[str, int]:
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back
     return f"<%{NAME}>", 1
+
+
+def is_statement(shell: Any) -> bool:
+    """Whether the line magic that is running stands alone: nobody takes its value."""
+    file, line = running_line(shell)
+    tree = ast.parse("".join(linecache.getlines(file)))
+    return any(
+        isinstance(node, ast.Expr)
+        and node.lineno <= line <= (node.end_lineno or line)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+        and node.value.func.attr == "run_line_magic"
+        for node in ast.walk(tree)
+    )
 
 
 class CellTransformer:

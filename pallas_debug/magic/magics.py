@@ -145,6 +145,8 @@ class PallasDebugMagics(Magics):
                 raise UsageError(f"{flag} {name}: not a name")
             if name and keyword.iskeyword(name):
                 raise UsageError(f"{flag} {name}: a word of Python, not a name")
+        if parsed.output and parsed.output == parsed.session:
+            raise UsageError(f"-o and -s {parsed.session}: two names, please")
         self._options(parsed)
         return parsed
 
@@ -184,12 +186,11 @@ class PallasDebugMagics(Magics):
             raise tracebacks.trim(error) from error.__cause__
         trace = made.trace
         self._bind(trace, parsed)
-        if parsed.jax or not trace.launches:
-            self._show(trace, parsed)
-            return None
         # A returned trace is displayed by the shell, where it is the cell's value.
-        looks = self._looks(parsed)
-        return None if parsed.quiet else showing_itself(trace, self.shell, **looks)
+        if parsed.jax or parsed.quiet or not trace.launches:
+            self._show(trace, parsed)
+            return None if cells.is_statement(self.shell) else trace
+        return showing_itself(trace, self.shell, **self._looks(parsed))
 
     def _finish(self, recording: Any, parsed: Any, error: Any, stopped: Any) -> None:
         """Binds and shows what a cell recorded, once.

@@ -20,7 +20,7 @@ from pallas_debug.session.progress import progress
 from pallas_debug.session.replay import Replay
 from pallas_debug.session.search import Numbers
 from pallas_debug.session.variables import touched
-from pallas_debug.trace import Trace, boxes, fold
+from pallas_debug.trace import Trace, absent, boxes, fold
 from pallas_debug.trace.query import CONDITIONS as QUERIES
 from pallas_debug.trace.wording import conditions as conditions_of
 
@@ -99,6 +99,8 @@ def find(trace: Trace, report: Any, conditions: Mapping[str, Any]) -> np.ndarray
     """Events that meet conditions; beside those of `where` also `finding`."""
     rest = dict(conditions)
     finding = rest.pop("finding", None)
+    if absent.refusal(trace, rest) is not None:  # a breakpoint may wait for it
+        return np.zeros(0, np.int64)
     found = trace.events.where(**rest)
     if finding is None:
         return found

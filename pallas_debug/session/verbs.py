@@ -29,15 +29,18 @@ def trace(
     """Runs `fn(*args, **kwargs)` and records every kernel launch inside.
 
     Args:
-      fn: Any JAX function, jitted or not.
+      fn: Any JAX function, jitted or not. One that is not jitted may ask for values
+        on its way (`if`, `float()`, `np.asarray`): then it is run a second time, as it
+        is, after what was traced of it.
       *args: Its arguments.
       options: What to pretend, to bound and to record.
       **kwargs: Its keyword arguments.
 
     Returns:
-      The trace; `trace.outputs` is what `fn` returned, or None if the run was stopped
-      before its end (`trace.launches[-1].outcome` says why). A fault of the kernel is
-      in the trace, too, and raises nothing.
+      The trace; `trace.outputs` is what `fn` returned, None if it was interrupted. A
+      launch that a limit or a fault ended early (`launch.outcome` says which) has given
+      what its outputs held by then. A fault of the kernel is in the trace, too, and
+      raises nothing.
 
     Raises:
       NoLaunch: `fn` launched no kernel.
@@ -61,15 +64,13 @@ def recorded(
 ) -> Trace:
     """The trace of a call; `launches` says how a recorder takes launches, if not itself."""
     if not callable(fn):
-        raise BadOption(
-            option="fn",
-            value=fn,
-            accepted="a function, with its arguments after it: trace(f, x)",
-        )
+        accepted = "a function, with its arguments after it: trace(f, x)"
+        raise BadOption(option="fn", value=fn, accepted=accepted)
     options = options_of(options)
     from pallas_debug.jaxlink.capture import run_captured
     from pallas_debug.jaxlink.pretend import pretend
     from pallas_debug.jaxlink.recording import announced
+    from pallas_debug.jaxlink.traced import wants_values
 
     recorder = Recorder(options)
     alone = launches(recorder) if launches else recorder.launch
@@ -78,16 +79,41 @@ def recorded(
     def on_launch(call: Any, arrays: list[np.ndarray]) -> list[np.ndarray]:
         return on_mesh_launch([call], [arrays])[0]
 
-    outputs = None
+    outputs, as_it_runs = None, False
     with pretend(options.chip, options.cores, waits=True):
         try:
             outputs = run_captured(fn, args, kwargs, on_launch, on_mesh_launch)
         except KeyboardInterrupt:
             if not recorder.writer.launches:
                 raise
+        except Exception as error:
+            as_it_runs = not recorder.writer.launches and wants_values(fn, error)
+            if not as_it_runs or launches is not None:
+                raise
+    if as_it_runs:
+        return _while_it_runs(fn, args, kwargs, options)
     if not recorder.writer.launches:
         raise NoLaunch(function=getattr(fn, "__name__", repr(fn)))
     return recorder.close(outputs)
+
+
+def _while_it_runs(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Options,
+) -> Trace:
+    """The trace of a call that needs values on its way, as a function without jit may."""
+    rec: Recording | None = None
+    try:
+        with recording(options) as rec:
+            rec.outputs = fn(*args, **kwargs)
+    except KeyboardInterrupt:
+        if rec is None or not rec.trace.launches:
+            raise
+    if not rec.trace.launches:
+        raise NoLaunch(function=getattr(fn, "__name__", repr(fn)))
+    return rec.trace
 
 
 def check(

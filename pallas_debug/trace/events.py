@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pallas_debug import errors, ir
-from pallas_debug.trace import query, tables
+from pallas_debug.trace import absent, query, tables
 from pallas_debug.trace.regions import Region, element_of
 from pallas_debug.trace.schema import Kind, text_of
 
@@ -105,6 +105,8 @@ class Events:
             "inf": inf,
         }
         query.refuse_unknown(unknown, given)
+        if (refusal := absent.refusal(self._trace, given)) is not None:
+            raise refusal
         return query.where(self._trace, given)
 
     def __repr__(self) -> str:

@@ -139,6 +139,20 @@ class Trace:
             raise errors.BadOption(option="trace[]", value=part, accepted=words)
         return stop
 
+    def blocks_run(self, launch: tables.RecordedLaunch) -> int:
+        """In how many blocks of a launch anything was recorded."""
+        block = self.columns.block[launch.first_event : launch.last_event]
+        return len(np.unique(block[block >= 0]))
+
+    def blocks_left_out(self, launch: tables.RecordedLaunch) -> int:
+        """How many blocks of a launch were not recorded because others were chosen."""
+        options = self.meta.get("options")
+        # A recording without a selection says so; a selection itself is not kept.
+        chosen = bool(options) and options.get("blocks", ()) is not None
+        if not chosen or launch.outcome.kind not in ("finished", "deadlock"):
+            return 0
+        return launch.blocks - self.blocks_run(launch)
+
     def save(self, path: str | os.PathLike[str], *, compress: bool = False) -> None:
         """Writes the trace to one file, which is also what a viewer reads."""
         from pallas_debug.trace import file
@@ -168,14 +182,18 @@ class Trace:
 
     def __repr__(self) -> str:
         names = ", ".join(dict.fromkeys(launch.name for launch in self.launches))
-        kinds = ", ".join(
-            dict.fromkeys(launch.outcome.kind for launch in self.launches)
-        )
+        kinds = ", ".join(dict.fromkeys(map(self._ending, self.launches)))
         return (
             f"<Trace of {names or 'nothing'}: {len(self):,} events, "
             f"{len(self.launches)} launches, {len(self.thread_rows):,} threads, "
             f"{len(self.buffer_rows):,} buffers, {kinds or 'empty'}>"
         )
+
+    def _ending(self, launch: tables.RecordedLaunch) -> str:
+        kind, out = launch.outcome.kind, self.blocks_left_out(launch)
+        if not out:
+            return kind
+        return f"{kind} with {launch.blocks - out:,} of {launch.blocks:,} blocks"
 
 
 def _row(table: Sequence[Any] | np.ndarray, number: Any, what: str) -> Any:

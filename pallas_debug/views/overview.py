@@ -110,7 +110,7 @@ def overviews(trace: Trace) -> tuple[Overview, ...]:
     return tuple(
         Overview(
             launch=launch,
-            blocks_run=_blocks_run(trace, launch),
+            blocks_run=trace.blocks_run(launch),
             printed=_printed(trace, launch),
             counts=_counts(trace, launch),
             spaces=_spaces(buffers.get(launch.number, [])),
@@ -147,11 +147,6 @@ def _counts(trace: Trace, launch: RecordedLaunch) -> tuple[Count, ...]:
         for label in order
         if masks[label].any()
     )
-
-
-def _blocks_run(trace: Trace, launch: RecordedLaunch) -> int:
-    block = np.asarray(trace.columns.block[launch.first_event : launch.last_event])
-    return len(np.unique(block[block >= 0]))
 
 
 def _printed(trace: Trace, launch: RecordedLaunch) -> tuple[Printed, ...]:

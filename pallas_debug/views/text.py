@@ -225,7 +225,9 @@ def legend(found: Sequence[Any], trace: Trace | None) -> str:
 
 
 def _ran(trace: Trace, launch: int | None) -> bool:
-    return launch is not None and trace.launches[launch].outcome.kind != "skipped"
+    if launch is None:
+        return False
+    return trace.launches[launch].outcome.kind not in ("skipped", "unsupported")
 
 
 def findings(report: Any, family: str = "", trace: Trace | None = None) -> str:

@@ -56,6 +56,29 @@ def test_refusals_of_the_whole_launch(code, fact, wording):
     assert not report(scalar_prefetch=0, dynamic_grid=False).findings
 
 
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"real_blocks": 2}, ["PD305"]),
+        ({"real_blocks": 2, "dynamic_grid": True}, ["PD305", "PD302"]),
+        ({"dynamic_grid": True, "scalar_prefetch": 1}, ["PD302", "PD301"]),
+        (
+            {"real_blocks": 2, "dynamic_grid": True, "scalar_prefetch": 1},
+            ["PD305", "PD302", "PD301"],
+        ),
+    ],
+)
+def test_only_the_first_refusal_of_a_launch_is_what_jax_raises(facts, said):
+    found = {one.code: one for one in report(**facts).findings}
+    assert sorted(found) == sorted(said)
+    first = found.pop(said[0])
+    assert first.details["exception"]
+    assert "is mended" not in first.message
+    for one in found.values():
+        assert not one.details["exception"]
+        assert one.message.endswith(f", once {said[0]} is mended")
+
+
 def traced(dtype, ndim=0):
     return ir.Slice(start=ir.Reg(1), size=4, start_dtype=dtype, start_ndim=ndim)
 

@@ -48,12 +48,46 @@ def test_barrier_short_of_arrivals():
     assert graph["edges"] == [edge | {"object": "ready[0]", "element": 0}]
     assert finding.details["circle"] == []
     assert finding.events == (0,)
-    assert "num_arrivals of `ready` (2)" in finding.hint
+    assert finding.hint == (
+        "num_arrivals of `ready` is 2, and 1 arrives: make it 1, or let the other thread "
+        "arrive"
+    )
 
 
 def test_enough_arrivals_are_no_deadlock():
     trace = short_of_arrivals(arrivals=1, outcome="finished")
     assert not run_checks(trace).findings
+
+
+def copy_for_one(arrivals):
+    """A thread waits for its own copy, which is the only one to arrive."""
+    b = TraceBuilder(grid=())
+    bar = b.barrier("bar", arrivals=arrivals)
+    t = b.thread(block=0)
+    copies = {"op": "gpu.copy_gmem_to_smem", "line": 8, "ins": (ir.Reg(5),)}
+    waits = {"op": "gpu.barrier_wait", "line": 9, "accesses": access(5)}
+    agent = t.spawn("tma", **copies)
+    row = b.writer.threads[agent.number]
+    b.writer.threads[agent.number] = row._replace(instr=b.instr(**copies))
+    agent.arrive(bar, **copies)
+    if arrivals == 1:
+        agent.phase(bar, **copies)
+        t.wait(bar, **waits)
+        return b.close()
+    t.blocked(bar, **waits)
+    waiting = [(t.number, b.instr(**waits), bar, 0, 1)]
+    return b.close(outcome="deadlock", waiting=waiting)
+
+
+def test_a_barrier_for_more_arrivals_than_there_are():
+    finding = only(run_checks(copy_for_one(2)), "PD210")
+    assert "make it 1, or let the other thread arrive" in finding.hint
+    many = only(run_checks(copy_for_one(4)), "PD210")
+    assert many.hint == (
+        "num_arrivals of `bar` is 4, and 1 arrives: make it 1, or let the other 3 "
+        "threads arrive"
+    )
+    assert "PD210" not in codes(run_checks(copy_for_one(1)))
 
 
 def test_semaphore_without_enough_units():

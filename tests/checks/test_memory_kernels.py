@@ -57,7 +57,8 @@ def test_block_that_no_grid_point_visits_is_never_written():
 
 def test_part_of_the_grid_is_not_judged_for_what_the_rest_writes():
     options = pldb.Options(blocks=[0, 2])
-    assert not pldb.check(blocks(8, 8), numbers(32, 8), options=options).findings
+    report = pldb.check(blocks(8, 8), numbers(32, 8), options=options)
+    assert [one.code for one in report.findings] == ["PD907"]
 
 
 def test_overhanging_block_writes_all_that_exists():
@@ -250,6 +251,40 @@ def test_padding_counts_only_where_it_reaches_an_element_that_exists():
     assert finding.details["output_elements"] == ((8, 12), (0, 8))
     assert finding.block == (1,)
     assert not pldb.check(padded_rows(False), x).findings
+
+
+def padded(low, high, scale=1.0):
+    """A block that asks for padding on both sides of its array, copied."""
+
+    def kernel(x_ref, o_ref):
+        o_ref[...] = x_ref[...] * scale
+
+    rows = 8 + low + high
+    shape = pl.Element(rows, (low, high)), pl.Element(128)
+    return pl.pallas_call(
+        kernel,
+        grid=(1,),
+        in_specs=[pl.BlockSpec(shape, lambda i: (0, 0))],
+        out_specs=pl.BlockSpec((rows, 128), lambda i: (0, 0)),
+        out_shape=like(rows, 128),
+    )
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (4, 4, "[0:4 and 12:16, 0:128] is padding before the start and past the end"),
+        (4, 0, "[0:4, 0:128] is padding before the start"),
+        (0, 4, "[8:12, 0:128] is padding past the end"),
+    ],
+)
+def test_padding_is_told_by_its_side_and_by_what_takes_it(low, high, said):
+    finding = only(pldb.check(padded(low, high), numbers(8, 128)), "PD106")
+    assert f"`x_ref`{said} of the array" in finding.message
+    assert finding.hint.startswith("store only what the array has")
+    summed = only(pldb.check(padded_rows(True), numbers(12, 8)), "PD106")
+    assert summed.hint.startswith("mask the padding of every operand")
+    assert not pldb.check(padded(0, 0), numbers(8, 128)).findings
 
 
 def test_padding_is_followed_through_scratch_memory():

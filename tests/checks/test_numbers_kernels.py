@@ -58,7 +58,7 @@ def test_nan_that_a_mask_removes_is_none():
 
 
 @pytest.mark.parametrize("other", [None, 0.0])
-def test_lanes_that_a_masked_load_leaves_unset_are_named(other):
+def test_lanes_that_a_masked_load_leaves_unset_are_named(other, tmp_path):
     def kernel(x, o):
         at = jnp.arange(128)
         row = plt.load(x.at[at], mask=at < 100, other=other)
@@ -66,13 +66,18 @@ def test_lanes_that_a_masked_load_leaves_unset_are_named(other):
 
     params = plt.CompilerParams(num_warps=4)
     call = pl.pallas_call(kernel, out_shape=like(100), compiler_params=params)
-    report = pldb.check(call, jnp.ones(100), select="PD401")
+    trace = pldb.trace(call, jnp.ones(100))
+    report = pldb.check(trace, select="PD401")
     if other is not None:
         assert not report.findings
         return
     finding = only(report, "PD401")
     assert "has no `other=`: lanes outside its mask are NaN here" in finding.message
     assert "an `other=` that does not change the result" in finding.hint
+    assert "not a file" not in finding.hint
+    trace.save(tmp_path / "lanes.pldb")
+    (finding,) = pldb.check(pldb.load(tmp_path / "lanes.pldb"), select="PD401").findings
+    assert "check the function itself, not a file" in finding.hint
 
 
 def test_nan_of_an_argument_is_information():

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from helpers import TraceBuilder, codes, only
 
+from pallas_debug import ir
 from pallas_debug.checks import Severity, run_checks
 
 
@@ -48,15 +49,56 @@ def test_masked_access_counts_only_true_elements():
     assert codes(access(box, mask=mask)) == ["PD101"]
 
 
-def test_element_numbers_outside():
+def test_element_numbers_outside_are_named_by_place():
     finding = only(access(None, elements=[0, 31, 32, -1]), "PD101")
-    assert "2 of 4 elements (32, …) do not exist" in finding.message
+    assert finding.message.startswith(
+        "reads `x` at 4 indices, 2 of them outside its shape"
+    )
+    assert "shape (8, 4): [8, 0], …" in finding.message
     assert finding.details["elements"] == (32, -1)
-    plain = only(access(None, elements=[0, 31, 32]), "PD101")
-    assert "1 of 3 elements (32) do not exist" in plain.message
-    lost = only(access(None, elements=[0, -1, -1]), "PD101")  # their numbers are
-    assert "2 of 3 elements lie outside" in lost.message
+    assert finding.details["places"] == ((8, 0),)
+    plain = only(access(None, elements=[0, 31, 34]), "PD101")
+    assert "at 3 indices, 1 of them outside its shape (8, 4): [8, 2];" in plain.message
+    rows = only(access(None, elements=[32, 36, 40]), "PD101")
+    assert "3 indices, all of them outside its shape (8, 4): [8:11, 0];" in rows.message
+    early = only(access(None, elements=[-3]), "PD101")
+    assert "at 1 index, which is outside its shape (8, 4): [-1, 1];" in early.message
     assert not access(None, elements=[0, 31]).findings
+
+
+def test_element_numbers_that_are_not_kept_are_not_named():
+    finding = only(access(None, elements=[0, -1, -1]), "PD101")
+    assert "at 3 indices, 2 of them outside its shape (8, 4);" in finding.message
+    assert "-1" not in finding.message
+
+
+def gathered(rows, columns):
+    """A gather along both dimensions, of which no number was kept."""
+    index = ir.Index(dims=(ir.Gather(index=rows), ir.Gather(index=columns)))
+    steps = ir.Access(ref=ir.Reg(0), steps=(index,))
+    return access(None, elements=[-1, -1], accesses=(steps,))
+
+
+def test_the_dimension_of_a_gather_is_named_if_the_others_are_right():
+    finding = only(gathered(ir.Reg(5), ir.Const(3)), "PD101")
+    assert "2 indices, all of them outside dimension 0 of size 8;" in finding.message
+    for other in (ir.Const(4), ir.Reg(6)):
+        finding = only(gathered(ir.Reg(5), other), "PD101")
+        assert "all of them outside its shape (8, 4);" in finding.message
+
+
+@pytest.mark.parametrize("load", ["pallas.masked_load", "state.get"])
+def test_an_access_with_a_mask_is_not_told_to_have_one(load):
+    ins = (ir.Reg(7), ir.Const(None)) if "masked" in load else ()
+    for given in ({"elements": [32]}, {"box": [(6, 4), (0, 4)]}):
+        box = given.pop("box", None)
+        finding = only(access(box, op=load, ins=ins, **given), "PD101")
+        assert finding.hint.startswith("narrow the mask") is ("masked" in load)
+    bare = only(
+        access(None, op="pallas.masked_load", ins=(ir.Const(None),) * 2, elements=[32]),
+        "PD101",
+    )
+    assert bare.hint.startswith("mask the access")
 
 
 @pytest.mark.parametrize("op", ["window.fetch", "window.output"])

@@ -31,6 +31,7 @@ PLUMBING |= {"semaphores", "decided", "places"}
 PLUMBING |= {"births", "odd", "origins", "paths", "stored", "tapeflow", "target"}
 PLUMBING |= {"suppression", "foreseen", "cut_short", "harmless"}
 PLUMBING |= {"causes_of_indices", "outside", "races_slots", "sums_of_reads"}
+PLUMBING |= {"outside_barriers", "outside_elements", "races_barriers", "races_turns"}
 
 
 def faulty():

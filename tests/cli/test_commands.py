@@ -128,5 +128,7 @@ def test_list_of_codes_has_each_code_once(capsys):
 
 
 def test_unknown_code_offers_the_nearest(capsys):
+    assert cli.main(["explain", "PDX"]) == 2
+    assert "explain` lists them" in capsys.readouterr().err
     assert cli.main(["explain", "PD10"]) == 2
     assert "`PD101`" in capsys.readouterr().err

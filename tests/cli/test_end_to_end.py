@@ -96,6 +96,43 @@ def test_block_that_is_not_there_is_told_once(tmp_path, monkeypatch, command):
     assert "it has 1 block, numbered from 0" in said
 
 
+TRACED_GRID = """
+import jax
+from jax.experimental.pallas import mosaic_gpu as plgpu
+
+def double(x_ref, o_ref):
+    o_ref[...] = x_ref[...] * 2
+
+@jax.jit
+def launch(n, x):
+    return plgpu.kernel(double, out_type=x, grid=(n,), grid_names=("i",))(x)
+
+def case():
+    return launch, (jax.numpy.int32(2), jax.numpy.ones(8))
+
+if __name__ == "__main__":
+    launch(*case()[1])
+"""
+
+
+@pytest.mark.parametrize(
+    "words", ["run grid.py", "check grid.py", "debug grid.py:case"]
+)
+def test_traced_grid_is_told_once_with_its_line(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "grid.py").write_text(TRACED_GRID)
+    done = pallas_debug(*words.split())
+    assert (done.stdout, done.returncode) == ("", 4)
+    said, where, hint = done.stderr.splitlines()
+    assert said.startswith("RefusedGrid [PD302]: JAX refuses the grid (a traced value)")
+    assert "grid.py:10:   return plgpu.kernel(double" in where
+    assert "static_argnums" in hint
+    if words.startswith("debug"):
+        return
+    told = json.loads(pallas_debug(words.split()[0], "--json", words.split()[1]).stdout)
+    assert (told["error"]["code"], told["error"]["loc"]["line"]) == ("PD302", 10)
+
+
 def test_demo_records_a_shipped_kernel_and_gets_the_right_product():
     done = pallas_debug("demo")
     assert done.returncode == 0, done.stdout + done.stderr

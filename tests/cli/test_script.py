@@ -175,6 +175,13 @@ def test_our_option_after_the_script_goes_to_it_with_a_note(command):
     assert "--own" not in done.stderr
 
 
+def test_note_about_our_option_keeps_its_value(command):
+    words = ("--blocks", "(0, 1)", "--chip=h100", "--cores", "--json", "x")
+    done = command("launch(1)", *words)
+    for said in ("--blocks '(0, 1)' /", "--chip=h100 /", "--cores /", "--json /"):
+        assert f"pallas-debug run {said}" in done.stderr
+
+
 INTERRUPTED = """
 import os, signal, sys, threading, time
 import jax, jax.numpy as jnp

@@ -82,6 +82,12 @@ PROGRAMS = {
     "fori": lambda run, x: lax.fori_loop(
         0, 3, lambda i, c: run(c) + i.astype(c.dtype), x
     ),
+    "as-often-as-each-of-a-batch-wants": lambda run, x: jax.vmap(
+        lambda n, c: lax.fori_loop(0, n, lambda i, y: run(y), c)
+    )(jnp.arange(x.shape[0]) % 3, x),
+    "until-each-of-a-batch-is-there": lambda run, x: jax.vmap(
+        lambda n, c: lax.while_loop(lambda y: run(y).sum() < n, lambda y: y + 8.0, c)
+    )(jnp.linspace(9e2, 3e3, x.shape[0]), x),
     "cond": lambda run, x: lax.cond(x.sum() > 0, run, lambda y: y - 1.0, x),
     "other-branch": lambda run, x: lax.cond(x.sum() < 0, run, lambda y: y - 1.0, x),
     "switch": lambda run, x: lax.switch(

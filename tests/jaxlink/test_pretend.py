@@ -157,6 +157,25 @@ def test_tpu_info_is_that_of_the_chip(name):
     assert info.num_cores == chips.chip(name).core_count
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_tpu_info_of_a_gpu_is_a_wrong_choice(jitted):
+    def lanes(x):
+        return x * pltpu.get_tpu_info().num_lanes
+
+    fn = jax.jit(lanes) if jitted else lanes
+    with pytest.raises(BadOption, match="`v5e`") as caught:
+        pldb.trace(fn, jnp.ones(8), options=pldb.Options(chip="h100"))
+    assert caught.value.message.startswith("`chip` got 'h100'; accepted: a TPU")
+    assert "get_tpu_info().num_lanes" in caught.value.loc.text
+    with pytest.raises(BadOption), pldb.recording(pldb.Options(chip="b200")):
+        fn(jnp.ones(8))
+
+
+def test_whether_a_gpu_is_a_tpu_may_be_asked():
+    with pretend("h100"):
+        assert not pltpu.is_tpu_device()
+
+
 @pytest.mark.parametrize("name", ["a100", "h100", "h200", "b200"])
 def test_triton_info_is_that_of_the_chip(name):
     if versions.JAX < (0, 11):

@@ -33,6 +33,7 @@ SIGNATURES = {
     ),
     "lower_fun": (lambda: privates.mlir.lower_fun, ["fun", "multiple_results"]),
     "_name_stack_ctx": (lambda: privates.ad._name_stack_ctx, ["src_info"]),
+    "tracing_grid_env": (lambda: privates.pallas_core.tracing_grid_env, ["grid"]),
     "user_context": (
         lambda: privates.source_info.user_context.__init__,
         ["self", "traceback", "name_stack"],

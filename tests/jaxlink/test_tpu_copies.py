@@ -265,3 +265,20 @@ def test_a_source_that_is_overwritten_too_early_shows_in_the_values():
         scratch_shapes=[pltpu.VMEM((8, 128), jnp.float32)] * 2 + [DMA],
     )
     assert (np.asarray(pldb.trace(kernel, floats(8, 128)).outputs) == 0).all()
+
+
+def test_a_copy_between_parts_of_two_sizes_is_told_with_both():
+    def body(x_ref, o_ref, vmem, sem):
+        pltpu.async_copy(x_ref.at[pl.ds(0, 4)], vmem, sem).wait()  # four rows of eight
+        o_ref[...] = vmem[...]
+
+    scratch = [pltpu.VMEM((8, 128), jnp.float32), DMA]
+    fn = pl.pallas_call(
+        body, in_specs=[HBM], out_shape=out(8, 128), scratch_shapes=scratch
+    )
+    trace = pldb.trace(fn, floats(8, 128))
+    (found,) = pldb.check(trace, select="PD901").findings
+    assert "source of shape (4, 128) and a target of shape (8, 128)" in found.message
+    assert "narrow the larger one" in found.hint
+    assert found.loc.text.endswith("# four rows of eight")
+    assert trace.launches[0].outcome.kind == "unsupported"

@@ -195,6 +195,20 @@ def test_line_magic_shows_the_trace_once(shell):
     assert shown.count("FakeTrace of 1 launches") == 1
 
 
+@pytest.mark.parametrize("option", ["-q", "--jax"])
+def test_line_magic_returns_the_trace_that_it_does_not_show(shell, option):
+    result, shown = run(shell, f"%pallas_debug {option} launch(9)")
+    assert result.result is None
+    assert "FakeTrace" not in shown
+    _, shown = run(shell, f"a = %pallas_debug {option} launch(9)")
+    assert "FakeTrace" not in shown
+    assert shell.user_ns["a"].values == (9,)
+    cell = (
+        f"def g():\n    b = %pallas_debug {option} launch(8)\n    return b\ng().values"
+    )
+    assert run(shell, cell)[0].result == (8,)
+
+
 def test_line_magic_keeps_the_code_as_it_is(shell):
     run(shell, "%pallas_debug -q -o t launch(b'a  b' + b' -o {x} $y')")
     assert shell.user_ns["t"].values == (b"a  b -o {x} $y",)
@@ -321,5 +335,6 @@ def test_session_over_the_trace_is_bound_to_a_name(shell):
     assert shell.user_ns["s"].trace is shell.user_ns["t"]
     run(shell, "%pallas_debug -q -s other launch(4)")
     assert shell.user_ns["other"].trace.values == (4,)
-    result, _ = run(shell, "%%pallas_debug -s 3x\nlaunch(3)")
-    assert isinstance(result.error_in_exec, UsageError)
+    for options in ("-s 3x", "-o t -s t"):
+        result, _ = run(shell, f"%%pallas_debug {options}\nlaunch(3)")
+        assert isinstance(result.error_in_exec, UsageError)

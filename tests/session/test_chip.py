@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import mosaic_gpu as plgpu
@@ -83,3 +84,34 @@ def test_recording_of_a_script_says_it_too_and_keeps_what_came_before():
     with pytest.raises(errors.BadOption, match="mosaic_gpu"), recording as made:
         both()
     assert [launch.backend for launch in made.trace.launches] == ["tpu"]
+
+
+def by_platform(x):
+    double = pl.pallas_call(lambda x, o: o.__setitem__(..., x[...] * 2), out_shape=x)
+    triple = pl.pallas_call(lambda x, o: o.__setitem__(..., x[...] * 3), out_shape=x)
+    return jax.lax.platform_dependent(
+        x, cuda=double, tpu=triple, default=lambda x: x + 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("chip", "factor"), [("h100", 2), ("b200", 2), ("v5e", 3), (None, 2)]
+)
+@pytest.mark.parametrize("wrapped", [lambda fn: fn, jax.jit, jax.vmap])
+def test_what_depends_on_the_platform_is_of_the_chips(chip, factor, wrapped):
+    x = jnp.ones((4, 8))
+    trace = pldb.trace(wrapped(by_platform), x, options=pldb.Options(chip=chip))
+    assert len(trace.launches) == 1
+    np.testing.assert_array_equal(trace.outputs, x * factor)
+
+
+def test_what_launches_on_a_cpu_is_launched():
+    def kernel_on_cpu(x):
+        double = pl.pallas_call(
+            lambda x, o: o.__setitem__(..., x[...] * 2), out_shape=x
+        )
+        return jax.lax.platform_dependent(x, cpu=double, default=double)
+
+    x = jnp.ones((4, 8))
+    trace = pldb.trace(kernel_on_cpu, x)
+    np.testing.assert_array_equal(trace.outputs, x * 2)

@@ -36,6 +36,72 @@ def test_wrong_subject_is_refused_with_what_would_be_right(call, said):
     assert said in caught.value.render()
 
 
+def until_large(x):
+    while float(launch(x).max()) < 100:
+        x = launch(x)
+    return x
+
+
+DOUBLED = np.arange(8.0, dtype=np.float32) * 2
+ASKING = [
+    (lambda x: launch(launch(x)) if launch(x)[1] > 1 else x, DOUBLED * 2, 3),
+    (lambda x: float(launch(x).sum()), 56.0, 1),
+    (lambda x: np.asarray(launch(x)).sum(), 56.0, 1),
+    (lambda x: launch(x)[launch(x) > 3], DOUBLED[2:], 2),
+    (lambda x: list(range(int(launch(x)[2]))), [0, 1, 2, 3], 1),
+    (until_large, DOUBLED * 4, 7),
+]
+
+
+@pytest.mark.parametrize(("fn", "expected", "launches"), ASKING)
+def test_a_function_without_jit_may_ask_for_values(fn, expected, launches):
+    x = jnp.arange(8.0)
+    trace = pldb.trace(fn, x)
+    np.testing.assert_array_equal(trace.outputs, expected)
+    assert [one.outcome.kind for one in trace.launches] == ["finished"] * launches
+    assert len(pldb.debug(fn, x).trace) == len(trace)
+    assert not pldb.check(fn, x).findings
+
+
+def test_one_with_jit_may_not():
+    asking = jax.jit(lambda x: float(launch(x).sum()))
+    for fn in (asking, lambda x: asking(x) + 1):
+        with pytest.raises(jax.errors.ConcretizationTypeError):
+            pldb.trace(fn, jnp.arange(8.0))
+
+
+def solved(x):
+    def matvec(v):
+        return launch(v) + v
+
+    return jax.scipy.sparse.linalg.cg(matvec, x, maxiter=2)[0]
+
+
+def test_a_kernel_that_only_jax_can_reach_is_refused_with_the_way_to_record_it():
+    x = jnp.arange(8.0)
+    with pytest.raises(errors.KernelInside, match="custom_linear_solve") as caught:
+        pldb.trace(solved, x)
+    assert "recording()" in caught.value.next_step
+    with pldb.recording() as rec:
+        y = solved(x)
+    np.testing.assert_allclose(y, x / 3, rtol=1e-6)
+    assert len(rec.trace.launches) > 1
+
+
+def test_a_function_that_asks_is_refused_as_others_are():
+    def nothing(x):
+        return float(x.sum())
+
+    def wrong(x):
+        raise ValueError(f"mine: {float(launch(x).sum())}")
+
+    x = jnp.arange(8.0)
+    with pytest.raises(errors.NoLaunch, match="nothing"):
+        pldb.trace(nothing, x)
+    with pytest.raises(ValueError, match=r"mine: 56\.0"):
+        pldb.trace(wrong, x)
+
+
 def test_outputs_given_to_a_recording_are_the_traces():
     with pldb.recording() as made:
         made.outputs = jax.jit(launch)(jnp.arange(8.0))

@@ -108,7 +108,7 @@ def test_assertions_say_whether_they_held_and_why_not():
         ({"block": (1, 1), "kind": "alloc"}, [0]),
         ({"line": 4, "kind": "read"}, [2, 16]),
         ({"line": "kernel.py:8"}, [11]),
-        ({"line": "other.py:8"}, []),
+        ({"line": "kernel.py:98"}, []),
         ({"line": 77}, []),
         ({"space": "smem"}, [0, 3, 11, 12]),
         ({"op": "gpu.copy"}, [1, 2, 3]),
@@ -137,6 +137,10 @@ def test_where_takes_entries_of_the_tables(trace):
         ({"thread": "tmma"}, ""),
         ({"thread": 99}, ""),
         ({"block": (9, 9)}, ""),
+        ({"block": 4}, ""),
+        ({"block": np.int64(-2)}, ""),
+        ({"line": "kernl.py:4"}, "kernel.py"),
+        ({"within": "zzz.py:4"}, "kernel.py"),
         ({"line": "kernel"}, ""),
         ({"line": 3.5}, ""),
         ({"within": "kernel"}, ""),
@@ -156,6 +160,14 @@ def test_unknown_is_refused_with_the_nearest(trace, condition, nearest):
         ("[PD910] `where` got", f"[PD910] `{name}` got")
     )
     assert f"`{nearest}`" in str(caught.value) or not nearest
+
+
+def test_places_without_events_that_are_there_have_none(trace):
+    where = trace.events.where
+    assert not len(where(block=0))
+    assert not len(where(block=-1))
+    assert not len(where(line="kernel.py:99"))
+    assert where(block=3, line="kernel.py:1").tolist() == [0]
 
 
 def test_columns_are_attributes(trace):

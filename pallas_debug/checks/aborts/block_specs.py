@@ -49,7 +49,7 @@ def block_specs(trace: Trace) -> Iterator[Finding]:
     """Kernels with real blocks that JAX refuses."""
     for launch, kernel in kernels(trace, "PD305"):
         count = int(kernel.facts.get("real_blocks") or 0)
-        if count and not kernel.facts.get("dynamic_grid"):
+        if count:
             noun = "operand is" if count == 1 else "operands are"
             yield refusal(
                 launch,

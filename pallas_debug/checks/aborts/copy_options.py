@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pallas_debug import ir
-from pallas_debug.checks.aborts.foreseen import Refused, findings, routine
+from pallas_debug.checks.aborts.foreseen import Refused, findings, routine, scopes_of
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -49,6 +49,7 @@ NO_BARRIER = (
 )
 IM2COL = "NotImplementedError: Interpret mode does not support im2col copies."
 WHEN = "copy under pl.when in place of predicate="
+PIPELINE = "a loop of your own, without emit_pipeline, can copy under pl.when"
 
 
 @check("PD313", "copy-options")
@@ -84,13 +85,26 @@ def _is_image(kernel: ir.Kernel, number: int) -> bool:
     return False
 
 
+def _is_of_pipeline(kernel: ir.Kernel, number: int) -> bool:
+    """Whether a copy stands at the line of its loop and of that one's allocations."""
+    home, names = kernel.loc_of(number), set[str]()
+    for scope in (kernel.scopes[one] for one in scopes_of(kernel, number)):
+        loc = kernel.locs[scope.loc] if scope.loc >= 0 else None
+        if home and loc and (loc.file, loc.line) == (home.file, home.line):
+            names.add(scope.name)
+    return names >= {"scan", "run_scoped"}
+
+
 def _judge_out(kernel: ir.Kernel, number: int) -> Iterator[Refused]:
     """Copies out of shared memory are refused when they are run."""
     instr = kernel.tape[number]
     if instr.op != OUT:
         return
     if instr.params.get("predicate") is not None:
-        yield Refused("a copy to global memory has a predicate", PREDICATE, WHEN)
+        why, hint = "a copy to global memory has a predicate", WHEN
+        if _is_of_pipeline(kernel, number):
+            why, hint = "emit_pipeline gives this copy a predicate", PIPELINE
+        yield Refused(why, PREDICATE, hint)
     elif any(one.params.get("reduction") for one in routine(kernel, number)):
         why = "a copy to global memory adds to what is there"
         hint = "read, add and write, or let another kernel sum up"

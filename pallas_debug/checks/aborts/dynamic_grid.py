@@ -8,7 +8,11 @@ JAX's GPU interpret mode.
 ## Why is this bad?
 
 JAX 0.10.2 to 0.12.0.1 stops while tracing, with `NotImplementedError: Dynamic grid bounds
-not (yet) supported in GPU interpret mode.`
+not (yet) supported in GPU interpret mode.` Where the arrays are cut into blocks, too,
+it stops at these first (PD305).
+
+A `plgpu.kernel` cannot even be traced with such a grid, in any mode: JAX stops at an
+AssertionError without a message. Nothing is recorded then; the error RefusedGrid says so.
 
 ## Example
 
@@ -28,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pallas_debug.checks.aborts.refusal import kernels, refusal
+from pallas_debug.checks.aborts.refusal import kernels, refusal, stopped_before
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -50,4 +54,5 @@ def dynamic_grid(trace: Trace) -> Iterator[Finding]:
                 RAISES,
                 "make the size static, or launch the largest grid and guard the body "
                 "with pl.when",
+                behind=stopped_before(kernel, "PD302"),
             )

@@ -16,6 +16,12 @@ from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.tables import RecordedLaunch
 from pallas_debug.trace.trace import Trace
 
+# What JAX's GPU interpret mode looks at before a kernel begins, in its order.
+LAUNCH = (
+    ("PD305", "real_blocks"),
+    ("PD302", "dynamic_grid"),
+    ("PD301", "scalar_prefetch"),
+)
 GPU_MODE, TPU_MODE = "GPU interpret mode", "TPU interpret mode"
 
 
@@ -66,6 +72,16 @@ def kernels(
                 yield launch, kernel
 
 
+def stopped_before(kernel: ir.Kernel, code: str) -> str:
+    """The refusal of a launch that JAX comes to before this one; empty if none."""
+    for first, fact in LAUNCH:
+        if first == code:
+            return ""
+        if kernel.facts.get(fact):
+            return first
+    return ""
+
+
 def refusal(
     launch: RecordedLaunch,
     why: str,
@@ -74,17 +90,21 @@ def refusal(
     *,
     where: str = GPU_MODE,
     loc: ir.Loc | None = None,
+    behind: str = "",
     **more: Any,
 ) -> Finding:
     """A finding that quotes what JAX raises, e.g. `NotImplementedError: …`.
 
     An ellipsis at the end stands for what changes from run to run; nothing after the
     class means that JAX says nothing. One with events is raised when the kernel comes
-    there, one without before it begins.
+    there, one without before it begins. One `behind` another refusal is not raised as
+    long as that one is: it is no prediction.
     """
     kind, _, quoted = raises.partition(": ")
     wording = quoted.removesuffix("…")
     said = f'{kind}: "{quoted}"' if quoted else f"{kind} without a message"
+    if behind:
+        said, kind, wording = f"{said}, once {behind} is mended", "", ""
     return Finding(
         message=f"{why}; JAX's {where} raises {said}",
         hint=hint,

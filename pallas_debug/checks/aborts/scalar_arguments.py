@@ -8,7 +8,8 @@ interpret mode.
 ## Why is this bad?
 
 JAX 0.10.2 to 0.12.0.1 stops while tracing, with `NotImplementedError: Scalar arguments
-not (yet) supported on GPU`, and names no line of the kernel.
+not (yet) supported on GPU`, and names no line of the kernel. Where the arrays are cut into blocks
+(PD305) or the grid has a traced size (PD302), it stops at these first.
 
 ## Example
 
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pallas_debug.checks.aborts.refusal import kernels, refusal
+from pallas_debug.checks.aborts.refusal import kernels, refusal, stopped_before
 from pallas_debug.checks.check import check
 from pallas_debug.checks.finding import Finding
 from pallas_debug.trace.trace import Trace
@@ -48,4 +49,5 @@ def scalar_arguments(trace: Trace) -> Iterator[Finding]:
                 f"{count} scalar-prefetch {noun} ({names or 'unnamed'})",
                 RAISES,
                 "pass them as ordinary inputs, or use interpret=True",
+                behind=stopped_before(kernel, "PD301"),
             )

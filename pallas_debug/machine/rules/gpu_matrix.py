@@ -36,7 +36,11 @@ def mma(m: Step, acc: Any, a: Any, b: Any) -> Any:
 
 @rule("gpu.wgmma", waits=True, wants_instr=True)
 def wgmma(m: Step, instr: ir.Instr, *values: Any, extra: int) -> bool:
-    """Starts a product, a group of its own; the ones before it are over by then."""
+    """Starts a product, a group of its own; the ones before it are over by then.
+
+    JAX promises that (docs/pallas/gpu/reference.md, "Hopper (wgmma)"), and kernels that
+    it ships rely on it, though its lowering has no wait there.
+    """
     if not m.join("wgmma", 0):
         return False
     notes = m.thread.notes

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from pallas_debug import ir
+from pallas_debug.errors import UnsupportedForm
 from pallas_debug.machine.rules.pallas_places import peek, size_bytes
 from pallas_debug.machine.rules.pallas_semaphores import element
 from pallas_debug.machine.rules.registry import rule
@@ -30,6 +32,14 @@ def dma_read(m: Step, source: Target) -> Any:
 @rule("tpu.dma_write")
 def dma_write(m: Step, target: Target, value: Any, *, add: bool) -> None:
     """Stores what was read; `add` accumulates into what is there by then."""
+    given, wanted = np.shape(value), m.place(target).shape
+    if math.prod(given) != math.prod(wanted):
+        raise UnsupportedForm(
+            op="tpu.dma_start",
+            form=f"a source of shape {given} and a target of shape {wanted}",
+            way="copy between parts of one shape, as TPUs do: narrow the larger one "
+            "with `.at[pl.ds(start, size)]`",
+        )
     if not add:
         m.write(target, value)
         return
